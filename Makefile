@@ -1,0 +1,130 @@
+# queen: an ordered, replayable message log inside PostgreSQL.
+#
+#   make && sudo make install && make installcheck
+#
+# builds for the server that pg_config belongs to (PG_CONFIG=... names another),
+# here or from another directory (make -f path/to/queen/Makefile).
+# ./test needs no installed extension and no running server.
+
+EXTENSION = queen
+MODULE_big = queen
+PGFILEDESC = "queen - ordered, replayable message log"
+
+OBJS = \
+	src/queen.o \
+	src/settings.o \
+	src/statement.o \
+	src/locks.o \
+	src/check.o \
+	src/payload.o \
+	src/frame.o \
+	src/crc.o \
+	src/slice.o \
+	src/message.o \
+	src/queue_store.o \
+	src/log_store.o \
+	src/group_store.o \
+	src/cursor_store.o \
+	src/dead_letter_store.o \
+	src/queue.o \
+	src/reader.o \
+	src/cursor.o \
+	src/group.o \
+	src/log.o \
+	src/lease.o \
+	src/failure.o \
+	src/claim.o \
+	src/arguments.o \
+	src/items.o \
+	src/push.o \
+	src/pop.o \
+	src/ack.o \
+	src/nack.o \
+	src/subscribe.o \
+	src/queue_admin.o \
+	src/status.o
+
+DATA = sql/queen--1.0.sql
+
+PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+
+# The tests, in the order in which they run.
+REGRESS_TESTS = \
+	install \
+	push \
+	push_batch \
+	push_items \
+	pop \
+	groups \
+	ack \
+	nack \
+	queues \
+	views \
+	bytes \
+	corrupt \
+	hostile \
+	plans
+
+ISOLATION_TESTS = \
+	push_order \
+	push_rollback \
+	pop_race \
+	ack_race \
+	first_contact
+
+# pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
+# shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.
+TEST_LINKS = test-links
+
+REGRESS = $(REGRESS_TESTS)
+REGRESS_OPTS = --inputdir=$(TEST_LINKS)
+ISOLATION = $(ISOLATION_TESTS)
+ISOLATION_OPTS = --inputdir=$(TEST_LINKS) --load-extension=queen
+REGRESS_PREP = prepare-$(TEST_LINKS)
+TAP_TESTS = 1
+PROVE_TESTS = sql-tests/t/*.pl
+
+EXTRA_CLEAN = $(TEST_LINKS)
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+.PHONY: prepare-$(TEST_LINKS) checkver print-tests
+
+prepare-$(TEST_LINKS):
+	$(MKDIR_P) $(TEST_LINKS)
+	$(LN_S) -fn '$(abspath $(srcdir))/sql-tests' $(TEST_LINKS)/sql
+	$(LN_S) -fn '$(abspath $(srcdir))/sql-tests/isolation' $(TEST_LINKS)/specs
+	$(LN_S) -fn '$(abspath $(srcdir))/expected' $(TEST_LINKS)/expected
+
+# What ./test runs.
+print-tests:
+	@echo 'regress $(REGRESS_TESTS)'
+	@echo 'isolation $(ISOLATION_TESTS)'
+
+# make would take objects that an in-place build left behind for its own.
+ifneq ($(realpath $(srcdir)),$(realpath $(CURDIR)))
+ifneq ($(wildcard $(addprefix $(srcdir)/,$(OBJS))),)
+$(error objects of another build are in $(srcdir): run "make clean" there first)
+endif
+endif
+
+# In a VPATH build the objects need their directory; every object is made again
+# when a header changes, as PGXS follows no includes.
+$(OBJS): $(wildcard $(srcdir)/src/*.h) | $(CURDIR)/src
+$(OBJS:.o=.bc): | $(CURDIR)/src
+$(CURDIR)/src:
+	$(MKDIR_P) $@
+
+# One version everywhere, or nothing is built. META.json wants three numbers.
+all: checkver
+checkver:
+	@cd $(srcdir) && \
+	v=`sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" queen.control`; \
+	m=`sed -n '/"meta-spec"/q; s/^ *"version": *"\(.*\)\.[0-9]*".*/\1/p' META.json | sort -u`; \
+	c=`sed -n 's/^## *\([^ ]*\).*/\1/p' CHANGELOG.md | sed 1q`; \
+	s=`ls $(DATA) | sed -n "s/.*--\($$v\)\.sql$$/\1/p"`; \
+	test -n "$$v" && test "$$v" = "$$m" && test "$$v" = "$$c" && test "$$v" = "$$s" || { \
+		echo "versions differ: queen.control $$v, META.json $$m, CHANGELOG.md $$c, sql $$s" >&2; \
+		exit 1; }

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * arguments.h
+ *	  Array arguments of leases and offsets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_ARGUMENTS_H
+#define QUEEN_ARGUMENTS_H
+
+#include "fmgr.h"
+
+#include "lease.h"
+
+extern QueenLease *queen_leases_argument(FunctionCallInfo fcinfo, int number,
+										 const char *what, int *count);
+extern QueenSpan *queen_offsets_argument(FunctionCallInfo fcinfo, int number,
+										 const char *what, int *count);
+
+#endif							/* QUEEN_ARGUMENTS_H */

@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ *
+ * claim.c
+ *	  Claims partitions for a pop.
+ *
+ * The lock of the cursor is tried, never waited for; the cursor is read again
+ * under it, since the look that made the partition a candidate took no lock.
+ * Where nothing was taken the lock is given back at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "claim.h"
+#include "failure.h"
+#include "group.h"
+#include "locks.h"
+#include "message.h"
+#include "reader.h"
+
+/* Whether the pop may take anything more. */
+bool
+queen_pop_has_budget(const QueenPop *pop)
+{
+	return pop->messages_left > 0 && pop->bytes_left > 0 && pop->partitions_left > 0;
+}
+
+/* A row of the answer. */
+static void
+put_row(QueenPop *pop, const QueenPlace *place, const QueenReader *reader,
+		int64 offset, const QueenMessage *message, int64 nonce)
+{
+	MemoryContext caller = MemoryContextSwitchTo(pop->row_memory);
+	QueenMessageValues parts = queen_message_values(message, place->partition.partition_id, offset);
+	Datum		values[9] = {
+		PointerGetDatum(place->partition.name),
+		Int64GetDatum(offset),
+		parts.payload,
+		parts.headers,
+		parts.transaction_id,
+		TimestampTzGetDatum(reader->row.created_at),
+		Int32GetDatum(queen_cursor_deliveries(&place->cursor, offset) + 1),
+		UUIDPGetDatum(queen_lease_encode(place->partition.partition_id,
+										 place->group->group_id, nonce)),
+		parts.body
+	};
+	bool		nulls[9] = {false, false, !parts.is_json, !parts.has_headers, false,
+	false, false, pop->auto_ack, parts.is_json};
+
+	tuplestore_putvalues(pop->rows, pop->descriptor, values, nulls);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(pop->row_memory);
+}
+
+/* Whether a delivery of this message would be its last permitted one. */
+static bool
+is_last_delivery(const QueenPlace *place, int64 offset)
+{
+	int32		limit = place->queue->max_deliveries;
+
+	return limit > 0 && queen_cursor_deliveries(&place->cursor, offset) >= limit - 1;
+}
+
+/*
+ * Hands out messages from the head on. Answers the last offset handed out, or
+ * -1. What is meant for another group counts as done.
+ */
+static int64
+deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
+{
+	QueenReader reader;
+	QueenMessage message;
+	int64		offset;
+	int64		last = -1;
+
+	queen_reader_open(&reader, &place->partition, queen_cursor_head(&place->cursor),
+					  pop->messages_left);
+	while (pop->messages_left > 0 && queen_reader_next(&reader, &offset, &message))
+	{
+		bool		alone = is_last_delivery(place, offset);
+
+		if (queen_cursor_is_acked(&place->cursor, offset))
+			continue;
+		if (message.group != 0 && message.group != (uint32) place->group->group_id)
+		{
+			queen_cursor_complete_span(&place->cursor, offset, offset);
+			place->changed = true;
+			continue;
+		}
+		if (last >= 0 && alone)
+			break;
+		if (pop->delivered > 0 && message.payload_len > pop->bytes_left)
+		{
+			pop->bytes_left = 0;
+			break;
+		}
+		put_row(pop, place, &reader, offset, &message, nonce);
+		pop->bytes_left -= Min(pop->bytes_left, (int64) message.payload_len);
+		pop->messages_left--;
+		pop->delivered++;
+		last = offset;
+		if (alone)
+			break;
+	}
+	queen_reader_close(&reader);
+
+	return last;
+}
+
+/*
+ * Ends a lease that has expired. A message that was alone in it, at its last
+ * permitted delivery, got no answer: it is poison.
+ */
+static void
+end_expired_lease(QueenPlace *place)
+{
+	QueenCursor *cursor = &place->cursor;
+	int64		head = queen_cursor_head(cursor);
+	bool		poison = cursor->lease_nonce != 0 &&
+		cursor->lease_start == cursor->lease_end && cursor->lease_end == head &&
+		is_last_delivery(place, head) &&
+		queen_cursor_deliveries(cursor, head) >= place->queue->max_deliveries;
+
+	queen_cursor_end_lease(cursor);
+	if (poison)
+		queen_bury(place, head, cstring_to_text("poison"), NULL, cursor->failures);
+}
+
+/* Takes what the partition has. */
+static void
+take(QueenPop *pop, QueenPlace *place)
+{
+	QueenCursor *cursor = &place->cursor;
+	int64		nonce = queen_lease_new_nonce();
+	int64		last;
+
+	end_expired_lease(place);
+	last = deliver(pop, place, nonce);
+	if (last < 0)
+		return;
+	pop->partitions_left--;
+	place->changed = true;
+	if (pop->auto_ack)
+	{
+		queen_cursor_complete_span(cursor, queen_cursor_head(cursor), last);
+		return;
+	}
+	queen_cursor_count_delivery(cursor, last);
+	queen_cursor_start_lease(cursor, nonce, last, pop->now + pop->lease);
+}
+
+/* Whether a cursor lets messages out now. */
+static bool
+is_free(const QueenCursor *cursor, TimestampTz now)
+{
+	return (cursor->lease_nonce == 0 || cursor->lease_until <= now) &&
+		cursor->not_before <= now;
+}
+
+/* The place of a partition that this call has completed a lease in, or NULL. */
+static QueenPlace *
+find_held(const QueenPop *pop, int64 partition_id)
+{
+	for (int i = 0; i < pop->nheld; i++)
+	{
+		if (pop->held[i].place && pop->held[i].partition_id == partition_id)
+			return pop->held[i].place;
+	}
+	return NULL;
+}
+
+/* Takes what a partition has for the group, if anything, and if it is free. */
+void
+queen_claim(QueenPop *pop, int64 partition_id)
+{
+	QueenPlace *place = find_held(pop, partition_id);
+	QueenPlace	fresh = {.queue = pop->queue, .group = pop->group};
+	int64		delivered = pop->delivered;
+
+	if (place == NULL)
+	{
+		if (!queen_try_lock_cursor(partition_id, pop->group->number))
+			return;
+		if (!queen_partition_by_id(partition_id, &fresh.partition))
+		{
+			queen_unlock_cursor(partition_id, pop->group->number);
+			return;
+		}
+		queen_group_read_cursor(pop->group, &fresh.partition, &fresh.cursor);
+		place = &fresh;
+	}
+	if (is_free(&place->cursor, pop->now))
+		take(pop, place);
+	if (pop->delivered == delivered)
+		pop->stale = true;
+	if (place->changed)
+		queen_place_write(place);
+	else if (place == &fresh)
+		queen_unlock_cursor(partition_id, pop->group->number);
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  What differs between PostgreSQL 15 and later majors, and nothing else.
+ *
+ * Each wrapper carries the signature of the newest major.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_COMPAT_H
+#define QUEEN_COMPAT_H
+
+#include "catalog/pg_namespace.h"
+#include "common/jsonapi.h"
+#include "mb/pg_wchar.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/jsonfuncs.h"
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* 16: one function checks the rights on objects of every kind. */
+#if PG_VERSION_NUM < 160000
+#define queen_schema_aclcheck(schema, role, mode) \
+	pg_namespace_aclcheck((schema), (role), (mode))
+#else
+#define queen_schema_aclcheck(schema, role, mode) \
+	object_aclcheck(NamespaceRelationId, (schema), (role), (mode))
+#endif
+
+/* 17: a lex context may be the caller's own, and held locks may be stronger. */
+#if PG_VERSION_NUM < 170000
+#define queen_lex_context(json, len, need_escapes) \
+	makeJsonLexContextCstringLen((char *) (json), (len), GetDatabaseEncoding(), (need_escapes))
+#define queen_lock_held(tag, mode)	LockHeldByMe((tag), (mode))
+#else
+#define queen_lex_context(json, len, need_escapes) \
+	makeJsonLexContextCstringLen(NULL, (json), (len), GetDatabaseEncoding(), (need_escapes))
+#define queen_lock_held(tag, mode)	LockHeldByMe((tag), (mode), false)
+#endif
+
+#endif							/* QUEEN_COMPAT_H */

@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor.h
+ *	  What a cursor is, and the rules by which it moves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_CURSOR_H
+#define QUEEN_CURSOR_H
+
+#include "datatype/timestamp.h"
+
+#define QUEEN_RECENT_LEASES 4
+
+/* Offsets first to last, both included. */
+typedef struct QueenSpan
+{
+	int64		first;
+	int64		last;
+} QueenSpan;
+
+/* The offsets up to up_to, from the step before, were delivered count times. */
+typedef struct QueenStep
+{
+	int64		up_to;
+	int32		count;
+} QueenStep;
+
+/*
+ * Where a group stands in a partition. acked is sorted, its spans do not touch
+ * each other nor the offset after committed, which is therefore the first one
+ * not done: the head.
+ */
+typedef struct QueenCursor
+{
+	int64		partition_id;
+	int32		group_id;
+	int64		version;		/* 0: never written */
+	int64		committed;
+	int64		lease_nonce;	/* 0: no lease */
+	int64		lease_start;	/* the lease's first and last offset */
+	int64		lease_end;
+	TimestampTz lease_until;
+	int64		recent[QUEEN_RECENT_LEASES];	/* completed, newest first */
+	int			nrecent;
+	QueenSpan  *acked;
+	int			nacked;
+	QueenStep  *steps;
+	int			nsteps;
+	int32		failures;		/* of the head */
+	TimestampTz not_before;		/* -infinity: at once */
+} QueenCursor;
+
+static inline int64
+queen_cursor_head(const QueenCursor *cursor)
+{
+	return cursor->committed + 1;
+}
+
+extern bool queen_cursor_is_acked(const QueenCursor *cursor, int64 offset);
+extern int64 queen_cursor_unfinished(const QueenCursor *cursor, int64 first, int64 last);
+extern int64 queen_cursor_complete(QueenCursor *cursor, QueenSpan *spans, int nspans);
+extern int64 queen_cursor_complete_span(QueenCursor *cursor, int64 first, int64 last);
+extern int32 queen_cursor_deliveries(const QueenCursor *cursor, int64 offset);
+extern void queen_cursor_count_delivery(QueenCursor *cursor, int64 through);
+extern void queen_cursor_pass_removed(QueenCursor *cursor, int64 log_start);
+extern void queen_cursor_start_lease(QueenCursor *cursor, int64 nonce, int64 last, TimestampTz until);
+extern void queen_cursor_end_lease(QueenCursor *cursor);
+extern void queen_cursor_finish_lease(QueenCursor *cursor);
+extern bool queen_cursor_finished(const QueenCursor *cursor, int64 nonce);
+
+#endif							/* QUEEN_CURSOR_H */

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * cursor_store.c
+ *	  All SQL on queen.cursor.
+ *
+ * A cursor is its newest version. Writing one inserts the next version; every
+ * PRUNE_INTERVAL versions the writer removes the ones before, a range that is
+ * bounded on both sides, so that no deletion walks over what an earlier one
+ * removed. That keeps the table small where no worker runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/multirangetypes.h"
+#include "utils/rangetypes.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "cursor_store.h"
+#include "statement.h"
+
+#define PRUNE_INTERVAL 16
+
+static QueenStatement read_newest = {
+	"SELECT c.version, c.committed, c.lease_nonce, c.lease_start, c.lease_end, c.lease_until,"
+	" c.recent, c.acked, c.deliveries, c.failures, c.not_before FROM queen.cursor c"
+	" WHERE c.partition_id OPERATOR(pg_catalog.=) $1 AND c.group_id OPERATOR(pg_catalog.=) $2"
+	" ORDER BY c.version DESC LIMIT 1",
+	SPI_OK_SELECT, 2, {INT8OID, INT4OID}
+};
+
+static QueenStatement insert = {
+	"INSERT INTO queen.cursor (partition_id, group_id, version, committed, lease_nonce,"
+	" lease_start, lease_end, lease_until, recent, acked, deliveries, failures, not_before, at)"
+	" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+	SPI_OK_INSERT, 14, {INT8OID, INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+	TIMESTAMPTZOID, INT8ARRAYOID, INT8MULTIRANGEOID, INT8ARRAYOID, INT4OID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+};
+
+static QueenStatement prune = {
+	"DELETE FROM queen.cursor WHERE partition_id OPERATOR(pg_catalog.=) $1"
+	" AND group_id OPERATOR(pg_catalog.=) $2"
+	" AND version OPERATOR(pg_catalog.>=) $3 AND version OPERATOR(pg_catalog.<) $4",
+	SPI_OK_DELETE, 4, {INT8OID, INT4OID, INT8OID, INT8OID}
+};
+
+/* For a subscription to what is new: each partition that is visible, at its end. */
+static QueenStatement seed = {
+	"INSERT INTO queen.cursor (partition_id, group_id, version, committed, at)"
+	" SELECT p.partition_id, $2, 1, coalesce(t.next_offset, p.log_start) OPERATOR(pg_catalog.-) 1, $3"
+	" FROM queen.partition p LEFT JOIN LATERAL ("
+	"SELECT s.base_offset OPERATOR(pg_catalog.+) s.message_count AS next_offset FROM queen.segment s"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start"
+	" ORDER BY s.base_offset DESC LIMIT 1) t ON true"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_INSERT, 3, {INT4OID, INT4OID, TIMESTAMPTZOID}
+};
+
+static QueenStatement delete = {
+	"DELETE FROM queen.cursor c USING queen.partition p"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND c.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+	" AND c.group_id OPERATOR(pg_catalog.=) $2",
+	SPI_OK_DELETE, 2, {INT4OID, INT4OID}
+};
+
+/* The type cache entry of int8range, for int8multirange's functions. */
+static TypeCacheEntry *
+span_type(void)
+{
+	return lookup_type_cache(INT8RANGEOID, TYPECACHE_RANGE_INFO);
+}
+
+/* The spans of an int8multirange. Its ranges are canonical: [lower, upper). */
+static void
+decode_spans(Datum value, QueenCursor *cursor)
+{
+	TypeCacheEntry *type = span_type();
+	RangeType **ranges;
+	int32		count;
+
+	multirange_deserialize(type, DatumGetMultirangeTypeP(value), &count, &ranges);
+	cursor->acked = palloc(sizeof(QueenSpan) * Max(count, 1));
+	cursor->nacked = count;
+	for (int i = 0; i < count; i++)
+	{
+		RangeBound	lower;
+		RangeBound	upper;
+		bool		empty;
+
+		range_deserialize(type, ranges[i], &lower, &upper, &empty);
+		cursor->acked[i].first = DatumGetInt64(lower.val);
+		cursor->acked[i].last = DatumGetInt64(upper.val) - 1;
+	}
+}
+
+/* Spans as an int8multirange. */
+static Datum
+encode_spans(const QueenCursor *cursor)
+{
+	TypeCacheEntry *type = span_type();
+	RangeType **ranges = palloc(sizeof(RangeType *) * cursor->nacked);
+
+	for (int i = 0; i < cursor->nacked; i++)
+	{
+		RangeBound	lower = {Int64GetDatum(cursor->acked[i].first), false, true, true};
+		RangeBound	upper = {Int64GetDatum(cursor->acked[i].last + 1), false, false, false};
+
+		ranges[i] = make_range(type, &lower, &upper, false);
+	}
+	return MultirangeTypePGetDatum(make_multirange(INT8MULTIRANGEOID, type,
+												   cursor->nacked, ranges));
+}
+
+/* The numbers of an int8[] without NULLs, which is all that we write. */
+static int64 *
+decode_numbers(Datum value, int *count)
+{
+	ArrayType  *array = DatumGetArrayTypePCopy(value);
+
+	*count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	return (int64 *) ARR_DATA_PTR(array);
+}
+
+/* Numbers as an int8[]. */
+static Datum
+encode_numbers(const int64 *numbers, int count)
+{
+	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
+
+	for (int i = 0; i < count; i++)
+		values[i] = Int64GetDatum(numbers[i]);
+	return PointerGetDatum(construct_array(values, count, INT8OID, sizeof(int64),
+										   FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+/* The steps of deliveries, flattened in the row. */
+static void
+decode_steps(Datum value, QueenCursor *cursor)
+{
+	int			count;
+	int64	   *numbers = decode_numbers(value, &count);
+
+	cursor->nsteps = count / 2;
+	cursor->steps = palloc(sizeof(QueenStep) * Max(cursor->nsteps, 1));
+	for (int i = 0; i < cursor->nsteps; i++)
+		cursor->steps[i] = (QueenStep) {numbers[2 * i], (int32) numbers[2 * i + 1]};
+}
+
+/* And back. */
+static Datum
+encode_steps(const QueenCursor *cursor)
+{
+	int64	   *numbers = palloc(sizeof(int64) * 2 * cursor->nsteps);
+
+	for (int i = 0; i < cursor->nsteps; i++)
+	{
+		numbers[2 * i] = cursor->steps[i].up_to;
+		numbers[2 * i + 1] = cursor->steps[i].count;
+	}
+	return encode_numbers(numbers, 2 * cursor->nsteps);
+}
+
+/* The nonces of the completed leases. */
+static void
+decode_recent(Datum value, QueenCursor *cursor)
+{
+	int			count;
+	int64	   *numbers = decode_numbers(value, &count);
+
+	cursor->nrecent = Min(count, QUEEN_RECENT_LEASES);
+	memcpy(cursor->recent, numbers, sizeof(int64) * cursor->nrecent);
+}
+
+/* The row of the last result. */
+static void
+take_cursor(QueenCursor *cursor)
+{
+	QueenRow	row;
+
+	queen_fetch(SPI_tuptable, 0, &row);
+	cursor->version = DatumGetInt64(row.values[0]);
+	cursor->committed = DatumGetInt64(row.values[1]);
+	if (!row.nulls[2])
+	{
+		cursor->lease_nonce = DatumGetInt64(row.values[2]);
+		cursor->lease_start = DatumGetInt64(row.values[3]);
+		cursor->lease_end = DatumGetInt64(row.values[4]);
+		cursor->lease_until = DatumGetTimestampTz(row.values[5]);
+	}
+	if (!row.nulls[6])
+		decode_recent(row.values[6], cursor);
+	if (!row.nulls[7])
+		decode_spans(row.values[7], cursor);
+	if (!row.nulls[8])
+		decode_steps(row.values[8], cursor);
+	cursor->failures = DatumGetInt32(row.values[9]);
+	if (!row.nulls[10])
+		cursor->not_before = DatumGetTimestampTz(row.values[10]);
+}
+
+/* The newest version; false, and a cursor never written, where there is none. */
+bool
+queen_cursor_read(int64 partition_id, int32 group_id, QueenCursor *cursor)
+{
+	QueenParameters parameters = {.count = 0};
+	uint64		rows;
+
+	memset(cursor, 0, sizeof(QueenCursor));
+	cursor->partition_id = partition_id;
+	cursor->group_id = group_id;
+	cursor->committed = -1;
+	cursor->lease_until = DT_NOBEGIN;
+	cursor->not_before = DT_NOBEGIN;
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int32GetDatum(group_id));
+	rows = queen_execute(&read_newest, &parameters, 1);
+	if (rows > 0)
+		take_cursor(cursor);
+	queen_forget_result();
+
+	return rows > 0;
+}
+
+/* Removes the versions before the one just written. */
+static void
+prune_before(const QueenCursor *cursor)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(cursor->partition_id));
+	queen_bind(&parameters, Int32GetDatum(cursor->group_id));
+	queen_bind(&parameters, Int64GetDatum(cursor->version - PRUNE_INTERVAL));
+	queen_bind(&parameters, Int64GetDatum(cursor->version));
+	queen_execute(&prune, &parameters, 0);
+}
+
+/* Writes the next version. The caller holds the cursor's lock. */
+void
+queen_cursor_write(QueenCursor *cursor, TimestampTz now)
+{
+	QueenParameters parameters = {.count = 0};
+	bool		leased = cursor->lease_nonce != 0;
+
+	cursor->version++;
+	queen_bind(&parameters, Int64GetDatum(cursor->partition_id));
+	queen_bind(&parameters, Int32GetDatum(cursor->group_id));
+	queen_bind(&parameters, Int64GetDatum(cursor->version));
+	queen_bind(&parameters, Int64GetDatum(cursor->committed));
+	queen_bind_if(&parameters, leased, Int64GetDatum(cursor->lease_nonce));
+	queen_bind_if(&parameters, leased, Int64GetDatum(cursor->lease_start));
+	queen_bind_if(&parameters, leased, Int64GetDatum(cursor->lease_end));
+	queen_bind_if(&parameters, leased, TimestampTzGetDatum(cursor->lease_until));
+	queen_bind_if(&parameters, cursor->nrecent > 0,
+			cursor->nrecent > 0 ? encode_numbers(cursor->recent, cursor->nrecent) : (Datum) 0);
+	queen_bind_if(&parameters, cursor->nacked > 0,
+			cursor->nacked > 0 ? encode_spans(cursor) : (Datum) 0);
+	queen_bind_if(&parameters, cursor->nsteps > 0,
+			cursor->nsteps > 0 ? encode_steps(cursor) : (Datum) 0);
+	queen_bind(&parameters, Int32GetDatum(cursor->failures));
+	queen_bind_if(&parameters, cursor->not_before != DT_NOBEGIN, TimestampTzGetDatum(cursor->not_before));
+	queen_bind(&parameters, TimestampTzGetDatum(now));
+	queen_execute(&insert, &parameters, 0);
+
+	if (cursor->version % PRUNE_INTERVAL == 0)
+		prune_before(cursor);
+}
+
+/* Puts a group at the end of every partition of a queue. */
+void
+queen_cursors_seed(int32 queue_id, int32 group_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, Int32GetDatum(group_id));
+	queen_bind(&parameters, TimestampTzGetDatum(GetCurrentTimestamp()));
+	queen_execute(&seed, &parameters, 0);
+}
+
+/* Removes all cursors of a group. */
+void
+queen_cursors_delete(int32 queue_id, int32 group_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, Int32GetDatum(group_id));
+	queen_execute(&delete, &parameters, 0);
+}

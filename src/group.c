@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * group.c
+ *	  Finds, locks and registers consumer groups for the verbs.
+ *
+ * A group is registered by its first pop, under the creation lock of its name.
+ * Its number, half of the tag of its cursors' locks, is the lowest one that no
+ * group has and that nobody else is just about to give: the number's own lock
+ * is tried, never waited for, so two new groups do not wait for each other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "check.h"
+#include "compat.h"
+#include "cursor_store.h"
+#include "group.h"
+#include "locks.h"
+#include "reader.h"
+
+/* subscription_mode and subscription_from; a time alone means mode timestamp. */
+QueenSubscription
+queen_subscription_arguments(FunctionCallInfo fcinfo, int mode_number, int from_number)
+{
+	QueenSubscription subscription = {.mode = "all", .from = DT_NOBEGIN};
+	char	   *mode;
+	bool		timed = !PG_ARGISNULL(from_number);
+
+	queen_required(fcinfo, mode_number, "subscription_mode");
+	mode = text_to_cstring(PG_GETARG_TEXT_PP(mode_number));
+	subscription.at_end = strcmp(mode, "new") == 0;
+	if (!subscription.at_end && strcmp(mode, "all") != 0 && strcmp(mode, "timestamp") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized subscription mode \"%s\"", mode),
+				 errhint("Valid modes are \"all\", \"new\" and \"timestamp\".")));
+	if (subscription.at_end && timed)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("subscription mode \"new\" takes no \"subscription_from\"")));
+	if (strcmp(mode, "timestamp") == 0 && !timed)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("subscription mode \"timestamp\" needs \"subscription_from\"")));
+	if (subscription.at_end)
+		subscription.mode = "new";
+	if (timed)
+	{
+		subscription.mode = "timestamp";
+		subscription.from = PG_GETARG_TIMESTAMPTZ(from_number);
+		if (TIMESTAMP_NOT_FINITE(subscription.from))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("\"subscription_from\" must be finite")));
+	}
+	return subscription;
+}
+
+/* Finds a number that is nobody's, and keeps it from others. */
+static int16
+take_number(int32 queue_id)
+{
+	int16		tried = 0;
+
+	for (;;)
+	{
+		int16		number = queen_group_free_number(queue_id, tried);
+
+		if (number == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("too many consumer groups"),
+					 errdetail("A queue has at most 32767.")));
+		if (queen_try_lock_group_number(queue_id, number))
+		{
+			/* Somebody may have used it and gone between look and lock. */
+			if (queen_group_free_number(queue_id, number - 1) == number)
+				return number;
+			queen_unlock_group_number(queue_id, number);
+		}
+		tried = number;
+	}
+}
+
+/* Registers a group. The caller holds the creation lock of its name. */
+static void
+register_group(const QueenQueue *queue, text *name, const QueenSubscription *subscription)
+{
+	QueenGroup	group = {
+		.queue_id = queue->queue_id,
+		.name = name,
+		.subscription_from = subscription->from
+	};
+
+	group.number = take_number(queue->queue_id);
+	group.group_id = queen_group_insert(&group, subscription->mode);
+	if (subscription->at_end)
+		queen_cursors_seed(queue->queue_id, group.group_id);
+}
+
+/* The group, locked against being removed; one that went meanwhile is NULL. */
+static QueenGroup *
+lock_group(QueenGroup *group, LOCKMODE mode)
+{
+	if (!queen_lock_group(group->group_id, mode))
+		return group;
+	return queen_group_by_id(group->group_id);
+}
+
+/* The group, locked; one that is missing is registered. */
+QueenGroup *
+queen_group_open(const QueenQueue *queue, text *name,
+				 const QueenSubscription *subscription, bool *made)
+{
+	*made = false;
+	for (;;)
+	{
+		QueenGroup *group = queen_group_by_name(queue->queue_id, name);
+
+		if (group == NULL)
+		{
+			queen_lock_group_creation(queue->queue_id, VARDATA_ANY(name),
+									  VARSIZE_ANY_EXHDR(name));
+			if (queen_group_by_name(queue->queue_id, name) == NULL)
+			{
+				register_group(queue, name, subscription);
+				*made = true;
+			}
+			continue;
+		}
+		group = lock_group(group, ShareLock);
+		if (group)
+			return group;
+	}
+}
+
+/* The group, locked against everybody. */
+QueenGroup *
+queen_group_open_to_remove(const QueenQueue *queue, text *name)
+{
+	QueenGroup *group = queen_group_by_name(queue->queue_id, name);
+
+	if (group)
+		group = lock_group(group, ExclusiveLock);
+	if (group == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("consumer group \"%s\" of queue \"%s\" does not exist",
+						text_to_cstring(name), text_to_cstring(queue->name))));
+	return group;
+}
+
+/*
+ * The cursor of a group in a partition. Where the group never was, that is its
+ * start by its subscription, and the answer is false.
+ */
+bool
+queen_group_read_cursor(const QueenGroup *group, const QueenPartition *partition,
+						QueenCursor *cursor)
+{
+	bool		found = queen_cursor_read(partition->partition_id, group->group_id, cursor);
+
+	if (!found && group->subscription_from != DT_NOBEGIN)
+		cursor->committed = queen_log_find_time(partition, group->subscription_from) - 1;
+	queen_cursor_pass_removed(cursor, partition->log_start);
+
+	return found;
+}

@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * group.h
+ *	  Finds, locks and registers consumer groups for the verbs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_GROUP_H
+#define QUEEN_GROUP_H
+
+#include "fmgr.h"
+#include "storage/lockdefs.h"
+
+#include "cursor.h"
+#include "group_store.h"
+#include "log_store.h"
+#include "queue_store.h"
+
+/* Where a group begins, decided when it is registered. */
+typedef struct QueenSubscription
+{
+	const char *mode;			/* all, new or timestamp */
+	bool		at_end;			/* new */
+	TimestampTz from;			/* -infinity but for timestamp */
+} QueenSubscription;
+
+extern QueenSubscription queen_subscription_arguments(FunctionCallInfo fcinfo,
+													  int mode_number, int from_number);
+extern QueenGroup *queen_group_open(const QueenQueue *queue, text *name,
+									const QueenSubscription *subscription, bool *made);
+extern QueenGroup *queen_group_open_to_remove(const QueenQueue *queue, text *name);
+extern bool queen_group_read_cursor(const QueenGroup *group, const QueenPartition *partition,
+									QueenCursor *cursor);
+
+#endif							/* QUEEN_GROUP_H */

@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ *
+ * locks.c
+ *	  Queen's heavyweight locks.
+ *
+ * They are advisory locks of classes of their own: the fourth field of the
+ * tag, which the SQL advisory functions set to 1 or 2, holds the kind. So no
+ * tuple is written to take one, waiters queue in order, the server detects
+ * deadlocks, and pg_locks shows them (locktype advisory, objsubid the kind).
+ * All are held to the end of the transaction or of the savepoint that took
+ * them, but for those that a pop gives back because it took nothing.
+ *
+ * Order: queue creation, queue, queue append, partition creation (by name),
+ * group creation, group, partition append (ascending), cursors (ascending).
+ * What is only tried may be taken out of order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+
+#include "compat.h"
+#include "locks.h"
+
+/* The kinds; docs/reference.md lists them for readers of pg_locks. */
+#define LOCK_QUEUE					0x5101
+#define LOCK_QUEUE_APPEND			0x5102
+#define LOCK_GROUP					0x5103
+#define LOCK_PARTITION_APPEND		0x5104
+#define LOCK_CURSOR					0x5105
+#define LOCK_QUEUE_CREATION			0x5106
+#define LOCK_GROUP_CREATION			0x5107
+#define LOCK_PARTITION_CREATION		0x5108
+#define LOCK_GROUP_NUMBER			0x5109
+
+/* The tag of a kind and 64 bits. */
+static void
+set_tag(LOCKTAG *tag, uint64 key, uint16 kind)
+{
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId,
+						 (uint32) (key >> 32), (uint32) key, kind);
+}
+
+/* Waits for a lock; true where it was not held before. */
+static bool
+acquire(uint64 key, uint16 kind, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, key, kind);
+	return LockAcquire(&tag, mode, false, false) == LOCKACQUIRE_OK;
+}
+
+/* Takes a lock if nobody else has it. */
+static bool
+try_acquire(uint64 key, uint16 kind)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, key, kind);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* Gives a lock back before the transaction ends. */
+static void
+release(uint64 key, uint16 kind, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, key, kind);
+	LockRelease(&tag, mode, false);
+}
+
+/* 48 bits of partition and 16 of group number: exact, not a hash. */
+static uint64
+cursor_key(int64 partition_id, int16 group_number)
+{
+	return ((uint64) partition_id << 16) | (uint16) group_number;
+}
+
+/* A name in a scope, hashed: two names that collide only wait for each other. */
+static uint64
+name_key(int32 scope, const char *name, int len)
+{
+	return hash_bytes_extended((const unsigned char *) name, len, (uint32) scope);
+}
+
+/* Shared by every verb, exclusive for drop. */
+bool
+queen_lock_queue(int32 queue_id, LOCKMODE mode)
+{
+	return acquire((uint32) queue_id, LOCK_QUEUE, mode);
+}
+
+/* Shared by pop, ack and kin, exclusive for removing the group. */
+bool
+queen_lock_group(int32 group_id, LOCKMODE mode)
+{
+	return acquire((uint32) group_id, LOCK_GROUP, mode);
+}
+
+/* For a group that turned out not to be the one meant. */
+void
+queen_unlock_group(int32 group_id)
+{
+	release((uint32) group_id, LOCK_GROUP, ShareLock);
+}
+
+/*
+ * Shared by pushes that lock their partitions one by one, exclusive for a push
+ * to many. Answers whether the partitions need locks of their own. A
+ * transaction that holds it shared is never upgraded, for two of those would
+ * wait for each other: it locks its partitions, many or not.
+ */
+bool
+queen_lock_queue_append(int32 queue_id, bool many)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, (uint32) queue_id, LOCK_QUEUE_APPEND);
+	if (queen_lock_held(&tag, ExclusiveLock))
+		return false;
+	if (many && !queen_lock_held(&tag, ShareLock))
+	{
+		acquire((uint32) queue_id, LOCK_QUEUE_APPEND, ExclusiveLock);
+		return false;
+	}
+	acquire((uint32) queue_id, LOCK_QUEUE_APPEND, ShareLock);
+	return true;
+}
+
+/* For whoever removes what all partitions hold. */
+void
+queen_lock_queue_append_alone(int32 queue_id)
+{
+	acquire((uint32) queue_id, LOCK_QUEUE_APPEND, ExclusiveLock);
+}
+
+/* Held by whoever appends to a partition: this is what orders commits. */
+void
+queen_lock_partition_append(int64 partition_id)
+{
+	acquire((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
+}
+
+/* Held by whoever reads and writes a cursor. */
+bool
+queen_lock_cursor(int64 partition_id, int16 group_number)
+{
+	return acquire(cursor_key(partition_id, group_number), LOCK_CURSOR, ExclusiveLock);
+}
+
+/* The same for a pop, which passes over what is taken. */
+bool
+queen_try_lock_cursor(int64 partition_id, int16 group_number)
+{
+	return try_acquire(cursor_key(partition_id, group_number), LOCK_CURSOR);
+}
+
+/* For a pop that took nothing. */
+void
+queen_unlock_cursor(int64 partition_id, int16 group_number)
+{
+	release(cursor_key(partition_id, group_number), LOCK_CURSOR, ExclusiveLock);
+}
+
+/* Held by whoever makes, alters or drops a queue of that name. */
+void
+queen_lock_queue_creation(const char *name, int len)
+{
+	acquire(name_key(0, name, len), LOCK_QUEUE_CREATION, ExclusiveLock);
+}
+
+/* Held by whoever makes a group of that name. */
+void
+queen_lock_group_creation(int32 queue_id, const char *name, int len)
+{
+	acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+}
+
+/* Held by whoever makes a partition of that name. */
+void
+queen_lock_partition_creation(int32 queue_id, const char *name, int len)
+{
+	acquire(name_key(queue_id, name, len), LOCK_PARTITION_CREATION, ExclusiveLock);
+}
+
+/* Held by whoever gives a group that number, until the row is visible. */
+bool
+queen_try_lock_group_number(int32 queue_id, int16 group_number)
+{
+	return try_acquire(((uint64) (uint32) queue_id << 16) | (uint16) group_number,
+					   LOCK_GROUP_NUMBER);
+}
+
+/* For a number that turned out to be taken. */
+void
+queen_unlock_group_number(int32 queue_id, int16 group_number)
+{
+	release(((uint64) (uint32) queue_id << 16) | (uint16) group_number,
+			LOCK_GROUP_NUMBER, ExclusiveLock);
+}

@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ *
+ * log.c
+ *	  Appends messages to partitions.
+ *
+ * The append lock of a partition is taken before its tail is read and held to
+ * the end of the transaction: so the order of offsets is the order of commits,
+ * and a rollback leaves no hole. One call locks its partitions in ascending
+ * order of id, after it has found or made them in the order of their names.
+ *
+ * A partition that this call made needs no append lock: nobody else can see
+ * it, and by the time they can, this transaction has ended.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "cursor.h"
+#include "errors.h"
+#include "group.h"
+#include "locks.h"
+#include "log.h"
+#include "settings.h"
+
+/* About how large the frames of a segment grow before the next one begins. */
+#define SEGMENT_BYTES (512 * 1024)
+
+/* By name, as memcmp has it. */
+static int
+compare_names(const void *a, const void *b)
+{
+	const text *left = ((const QueenLane *) a)->name;
+	const text *right = ((const QueenLane *) b)->name;
+	int			result = memcmp(VARDATA_ANY(left), VARDATA_ANY(right),
+								Min(VARSIZE_ANY_EXHDR(left), VARSIZE_ANY_EXHDR(right)));
+
+	return result ? result : (int) VARSIZE_ANY_EXHDR(left) - (int) VARSIZE_ANY_EXHDR(right);
+}
+
+/* By id of the partition. */
+static int
+compare_ids(const void *a, const void *b)
+{
+	int64		left = ((const QueenLane *) a)->partition.partition_id;
+	int64		right = ((const QueenLane *) b)->partition.partition_id;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Finds the partition of a lane, or makes it. */
+static void
+open_lane(const QueenQueue *queue, QueenLane *lane, bool lock)
+{
+	if (queen_partition_by_name(queue->queue_id, lane->name, &lane->partition))
+		return;
+	if (lock)
+	{
+		queen_lock_partition_creation(queue->queue_id, VARDATA_ANY(lane->name),
+									  VARSIZE_ANY_EXHDR(lane->name));
+		if (queen_partition_by_name(queue->queue_id, lane->name, &lane->partition))
+			return;
+	}
+	lane->made = true;
+	lane->partition.partition_id = queen_partition_insert(queue->queue_id, lane->name);
+	lane->partition.queue_id = queue->queue_id;
+	lane->partition.name = lane->name;
+	lane->partition.log_start = 0;
+	lane->partition.last_at = DT_NOBEGIN;
+}
+
+/*
+ * Where the messages of a lane go, and when. Time does not run backward in a
+ * partition, whatever the clock does. Where no segment is kept, the partition's
+ * row, read again under the lock, knows where the log stood.
+ */
+static void
+place_lane(QueenLane *lane)
+{
+	QueenPartition *partition = &lane->partition;
+	TimestampTz now = GetCurrentTimestamp();
+	QueenTail	tail;
+
+	if (!lane->made &&
+		queen_segment_tail(partition->partition_id, partition->log_start, &tail))
+	{
+		lane->first_offset = tail.next_offset;
+		lane->created_at = Max(now, tail.created_at);
+		return;
+	}
+	if (!lane->made)
+	{
+		if (!queen_partition_by_id(partition->partition_id, partition))
+			elog(ERROR, "partition %lld disappeared", (long long) partition->partition_id);
+		queen_partition_set_oldest(partition->partition_id, Max(now, partition->last_at));
+	}
+	lane->first_offset = partition->log_start;
+	lane->created_at = Max(now, partition->last_at);
+}
+
+/* Refuses what would take a partition beyond the backlog that its queue allows. */
+static void
+check_backlog(const QueenQueue *queue, const QueenLane *lane,
+			  const QueenGroup *groups, int ngroups)
+{
+	int64		slowest = lane->first_offset;
+	int64		backlog;
+
+	if (ngroups == 0)
+		slowest = lane->partition.log_start;
+	for (int i = 0; i < ngroups; i++)
+	{
+		QueenCursor cursor;
+
+		queen_group_read_cursor(&groups[i], &lane->partition, &cursor);
+		slowest = Min(slowest, queen_cursor_head(&cursor));
+	}
+	backlog = lane->first_offset + lane->count - slowest;
+	if (backlog > queue->max_backlog)
+		ereport(ERROR,
+				(errcode(ERRCODE_QUEEN_QUEUE_FULL),
+				 errmsg("queue \"%s\" is full", text_to_cstring(queue->name)),
+				 errdetail("Partition \"%s\" would have a backlog of %lld messages, %lld are allowed.",
+						   text_to_cstring(lane->name), (long long) backlog,
+						   (long long) queue->max_backlog)));
+}
+
+/* Writes one segment. */
+static void
+write_segment(const QueenLane *lane, uint32 first, uint32 count, size_t frames_size)
+{
+	size_t		size = queen_segment_size(count, frames_size);
+	bytea	   *frames = palloc(VARHDRSZ + size);
+	QueenSegmentRow row = {
+		.base_offset = lane->first_offset + first,
+		.created_at = lane->created_at,
+		.message_count = (int32) count,
+		.frames = PointerGetDatum(frames)
+	};
+
+	SET_VARSIZE(frames, VARHDRSZ + size);
+	queen_segment_encode((uint8_t *) VARDATA(frames), lane->messages + first, count);
+	queen_segment_insert(lane->partition.partition_id, &row);
+	pfree(frames);
+}
+
+/* Cuts the messages of a lane into segments and writes them. */
+static void
+write_lane(const QueenLane *lane)
+{
+	uint32		first = 0;
+	size_t		size = 0;
+
+	for (uint32 i = 0; i < lane->count; i++)
+	{
+		size_t		frame = queen_frame_size(&lane->messages[i]);
+
+		if (i > first && size + frame > SEGMENT_BYTES)
+		{
+			CHECK_FOR_INTERRUPTS();
+			write_segment(lane, first, i - first, size);
+			first = i;
+			size = 0;
+		}
+		size += frame;
+	}
+	write_segment(lane, first, lane->count - first, size);
+}
+
+/*
+ * Appends to each lane its messages and tells it where they went. The lanes
+ * come back in another order.
+ */
+void
+queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
+{
+	bool		lock = queen_lock_queue_append(queue->queue_id,
+											   nlanes > queen_max_partition_locks);
+	QueenGroup *groups = NULL;
+	int			ngroups = 0;
+
+	qsort(lanes, nlanes, sizeof(QueenLane), compare_names);
+	for (int i = 0; i < nlanes; i++)
+		open_lane(queue, &lanes[i], lock);
+
+	qsort(lanes, nlanes, sizeof(QueenLane), compare_ids);
+	for (int i = 0; lock && i < nlanes; i++)
+	{
+		if (!lanes[i].made)
+			queen_lock_partition_append(lanes[i].partition.partition_id);
+	}
+	if (queue->max_backlog > 0)
+		ngroups = queen_group_list(queue->queue_id, &groups);
+	for (int i = 0; i < nlanes; i++)
+	{
+		place_lane(&lanes[i]);
+		if (queue->max_backlog > 0)
+			check_backlog(queue, &lanes[i], groups, ngroups);
+		write_lane(&lanes[i]);
+	}
+}

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * log.h
+ *	  Appends messages to partitions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_LOG_H
+#define QUEEN_LOG_H
+
+#include "frame.h"
+#include "log_store.h"
+#include "queue_store.h"
+
+/* What one call appends to one partition. */
+typedef struct QueenLane
+{
+	text	   *name;			/* of the partition */
+	QueenMessage *messages;
+	uint32		count;
+
+	/* From here on the append's own. */
+	QueenPartition partition;
+	bool		made;			/* by this call */
+	int64		first_offset;	/* of the messages */
+	TimestampTz created_at;
+} QueenLane;
+
+extern void queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes);
+
+#endif							/* QUEEN_LOG_H */

@@ -1,0 +1,362 @@
+/*-------------------------------------------------------------------------
+ *
+ * log_store.c
+ *	  All SQL on queen.partition and queen.segment.
+ *
+ * Every probe of a partition's segments has its log_start as lower bound, so
+ * that none walks over rows that were removed. A log_start that was read
+ * before the lock may be too small, never too large, and does as well.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "log_store.h"
+#include "statement.h"
+
+static QueenStatement partition_by_name = {
+	"SELECT p.partition_id, p.queue_id, p.name, p.log_start, p.last_at FROM queen.partition p"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1 AND p.name OPERATOR(pg_catalog.=) $2",
+	SPI_OK_SELECT, 2, {INT4OID, TEXTOID}
+};
+
+static QueenStatement partition_by_id = {
+	"SELECT p.partition_id, p.queue_id, p.name, p.log_start, p.last_at FROM queen.partition p"
+	" WHERE p.partition_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_SELECT, 1, {INT8OID}
+};
+
+static QueenStatement partition_insert = {
+	"INSERT INTO queen.partition (queue_id, name, created_at, oldest_at)"
+	" VALUES ($1, $2, $3, $3) RETURNING partition_id",
+	SPI_OK_INSERT_RETURNING, 3, {INT4OID, TEXTOID, TIMESTAMPTZOID}
+};
+
+static QueenStatement partition_set_oldest = {
+	"UPDATE queen.partition SET oldest_at = $2 WHERE partition_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_UPDATE, 2, {INT8OID, TIMESTAMPTZOID}
+};
+
+static QueenStatement partition_range = {
+	"SELECT (SELECT p.partition_id FROM queen.partition p WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+	" ORDER BY p.partition_id LIMIT 1),"
+	" (SELECT p.partition_id FROM queen.partition p WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+	" ORDER BY p.partition_id DESC LIMIT 1)",
+	SPI_OK_SELECT, 1, {INT4OID}
+};
+
+/*
+ * Partitions that have something for a group, looked at without a lock: not
+ * leased, not held back, and with an offset beyond the cursor. A group that
+ * was never there begins at its subscription's time.
+ */
+static QueenStatement candidates = {
+	"SELECT p.partition_id FROM queen.partition p"
+	" LEFT JOIN LATERAL (SELECT n.committed, n.lease_until, n.not_before FROM queen.cursor n"
+	" WHERE n.partition_id OPERATOR(pg_catalog.=) p.partition_id AND n.group_id OPERATOR(pg_catalog.=) $2"
+	" ORDER BY n.version DESC LIMIT 1) c ON true"
+	" CROSS JOIN LATERAL (SELECT s.base_offset OPERATOR(pg_catalog.+) s.message_count AS next_offset,"
+	" s.created_at FROM queen.segment s"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start"
+	" ORDER BY s.base_offset DESC LIMIT 1) t"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND p.partition_id OPERATOR(pg_catalog.>) $3 AND p.partition_id OPERATOR(pg_catalog.<=) $4"
+	" AND (c.lease_until IS NULL OR c.lease_until OPERATOR(pg_catalog.<=) $5)"
+	" AND (c.not_before IS NULL OR c.not_before OPERATOR(pg_catalog.<=) $5)"
+	" AND CASE WHEN c.committed IS NULL THEN t.created_at OPERATOR(pg_catalog.>=) $6"
+	" ELSE t.next_offset OPERATOR(pg_catalog.-) 1 OPERATOR(pg_catalog.>) c.committed END"
+	" ORDER BY p.partition_id LIMIT $7",
+	SPI_OK_SELECT, 7, {INT4OID, INT4OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID}
+};
+
+static QueenStatement segment_tail = {
+	"SELECT s.base_offset OPERATOR(pg_catalog.+) s.message_count, s.created_at FROM queen.segment s"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) $1 AND s.base_offset OPERATOR(pg_catalog.>=) $2"
+	" ORDER BY s.base_offset DESC LIMIT 1",
+	SPI_OK_SELECT, 2, {INT8OID, INT8OID}
+};
+
+static QueenStatement segment_insert = {
+	"INSERT INTO queen.segment (partition_id, base_offset, created_at, message_count, frames)"
+	" VALUES ($1, $2, $3, $4, $5)",
+	SPI_OK_INSERT, 5, {INT8OID, INT8OID, TIMESTAMPTZOID, INT4OID, BYTEAOID}
+};
+
+/* From the segment that holds an offset, or the first one after it. */
+static QueenStatement segments_from = {
+	"SELECT s.base_offset, s.created_at, s.message_count, s.frames FROM queen.segment s"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) $1"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) coalesce("
+	"(SELECT CASE WHEN b.base_offset OPERATOR(pg_catalog.+) b.message_count OPERATOR(pg_catalog.>) $3"
+	" THEN b.base_offset END FROM queen.segment b WHERE b.partition_id OPERATOR(pg_catalog.=) $1"
+	" AND b.base_offset OPERATOR(pg_catalog.>=) $2 AND b.base_offset OPERATOR(pg_catalog.<=) $3"
+	" ORDER BY b.base_offset DESC LIMIT 1), $3)"
+	" ORDER BY s.base_offset LIMIT $4",
+	SPI_OK_SELECT, 4, {INT8OID, INT8OID, INT8OID, INT4OID}
+};
+
+/* The segment that holds an offset, without its frames. */
+static QueenStatement segment_at = {
+	"SELECT s.base_offset, s.created_at, s.message_count FROM queen.segment s"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) $1"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) $2 AND s.base_offset OPERATOR(pg_catalog.<=) $3"
+	" ORDER BY s.base_offset DESC LIMIT 1",
+	SPI_OK_SELECT, 3, {INT8OID, INT8OID, INT8OID}
+};
+
+/*
+ * Removes all messages and keeps where the partitions stood. Both halves see
+ * the rows as they were; the old log_start bounds the range from below.
+ */
+static QueenStatement purge = {
+	"WITH moved AS (UPDATE queen.partition p"
+	" SET log_start = t.next_offset, last_at = t.created_at, oldest_at = 'infinity'"
+	" FROM queen.partition o CROSS JOIN LATERAL ("
+	"SELECT s.base_offset OPERATOR(pg_catalog.+) s.message_count AS next_offset, s.created_at"
+	" FROM queen.segment s WHERE s.partition_id OPERATOR(pg_catalog.=) o.partition_id"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) o.log_start"
+	" ORDER BY s.base_offset DESC LIMIT 1) t"
+	" WHERE o.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND p.partition_id OPERATOR(pg_catalog.=) o.partition_id"
+	" RETURNING o.partition_id, o.log_start AS first_offset, t.next_offset),"
+	" gone AS (DELETE FROM queen.segment s USING moved m"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) m.partition_id"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) m.first_offset"
+	" AND s.base_offset OPERATOR(pg_catalog.<) m.next_offset RETURNING s.message_count)"
+	" SELECT coalesce(pg_catalog.sum(message_count), 0)::pg_catalog.int8 FROM gone",
+	SPI_OK_SELECT, 1, {INT4OID}
+};
+
+/* The one row of the last result as a partition; false where there is none. */
+static bool
+take_partition(uint64 rows, QueenPartition *partition)
+{
+	if (rows > 0)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, 0, &row);
+		partition->partition_id = DatumGetInt64(row.values[0]);
+		partition->queue_id = DatumGetInt32(row.values[1]);
+		partition->name = DatumGetTextPCopy(row.values[2]);
+		partition->log_start = DatumGetInt64(row.values[3]);
+		partition->last_at = DatumGetTimestampTz(row.values[4]);
+	}
+	queen_forget_result();
+
+	return rows > 0;
+}
+
+/* The partition of a name. */
+bool
+queen_partition_by_name(int32 queue_id, text *name, QueenPartition *partition)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, PointerGetDatum(name));
+	return take_partition(queen_execute(&partition_by_name, &parameters, 1), partition);
+}
+
+/* The partition of an id. */
+bool
+queen_partition_by_id(int64 partition_id, QueenPartition *partition)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	return take_partition(queen_execute(&partition_by_id, &parameters, 1), partition);
+}
+
+/* Makes a partition, about to be pushed to. */
+int64
+queen_partition_insert(int32 queue_id, text *name)
+{
+	QueenParameters parameters = {.count = 0};
+	QueenRow	row;
+	int64		partition_id;
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, PointerGetDatum(name));
+	queen_bind(&parameters, TimestampTzGetDatum(GetCurrentTimestamp()));
+	queen_execute(&partition_insert, &parameters, 0);
+	queen_fetch(SPI_tuptable, 0, &row);
+	partition_id = DatumGetInt64(row.values[0]);
+	queen_forget_result();
+
+	return partition_id;
+}
+
+/* For the first push after the partition was emptied. */
+void
+queen_partition_set_oldest(int64 partition_id, TimestampTz oldest_at)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, TimestampTzGetDatum(oldest_at));
+	queen_execute(&partition_set_oldest, &parameters, 0);
+}
+
+/* The lowest and the highest partition of a queue; false where it has none. */
+bool
+queen_partition_range(int32 queue_id, int64 *first, int64 *last)
+{
+	QueenParameters parameters = {.count = 0};
+	QueenRow	row;
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_execute(&partition_range, &parameters, 1);
+	queen_fetch(SPI_tuptable, 0, &row);
+	*first = DatumGetInt64(row.values[0]);
+	*last = DatumGetInt64(row.values[1]);
+	queen_forget_result();
+
+	return !row.nulls[0] && !row.nulls[1];
+}
+
+/* Partitions in (after, through] that look ready, ascending, at most limit. */
+int
+queen_partition_candidates(const QueenCandidateSearch *search, int64 after,
+						   int64 through, int64 *partition_ids, int limit)
+{
+	QueenParameters parameters = {.count = 0};
+	int			rows;
+
+	queen_bind(&parameters, Int32GetDatum(search->queue_id));
+	queen_bind(&parameters, Int32GetDatum(search->group_id));
+	queen_bind(&parameters, Int64GetDatum(after));
+	queen_bind(&parameters, Int64GetDatum(through));
+	queen_bind(&parameters, TimestampTzGetDatum(search->now));
+	queen_bind(&parameters, TimestampTzGetDatum(search->subscription_from));
+	queen_bind(&parameters, Int32GetDatum(limit));
+	rows = (int) queen_execute(&candidates, &parameters, limit);
+	for (int i = 0; i < rows; i++)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, i, &row);
+		partition_ids[i] = DatumGetInt64(row.values[0]);
+	}
+	queen_forget_result();
+
+	return rows;
+}
+
+/* Where the next message goes; false where no segment is kept. */
+bool
+queen_segment_tail(int64 partition_id, int64 log_start, QueenTail *tail)
+{
+	QueenParameters parameters = {.count = 0};
+	uint64		rows;
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(log_start));
+	rows = queen_execute(&segment_tail, &parameters, 1);
+	if (rows > 0)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, 0, &row);
+		tail->next_offset = DatumGetInt64(row.values[0]);
+		tail->created_at = DatumGetTimestampTz(row.values[1]);
+	}
+	queen_forget_result();
+
+	return rows > 0;
+}
+
+/* Appends a segment. */
+void
+queen_segment_insert(int64 partition_id, const QueenSegmentRow *segment)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(segment->base_offset));
+	queen_bind(&parameters, TimestampTzGetDatum(segment->created_at));
+	queen_bind(&parameters, Int32GetDatum(segment->message_count));
+	queen_bind(&parameters, segment->frames);
+	queen_execute(&segment_insert, &parameters, 0);
+}
+
+/*
+ * The segments from the one that holds an offset, at most limit. The caller
+ * reads the rows by queen_segment_row() and frees the result.
+ */
+SPITupleTable *
+queen_segments_from(int64 partition_id, int64 log_start, int64 offset,
+					int limit, uint64 *rows)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(log_start));
+	queen_bind(&parameters, Int64GetDatum(offset));
+	queen_bind(&parameters, Int32GetDatum(limit));
+	*rows = queen_execute(&segments_from, &parameters, limit);
+
+	return SPI_tuptable;
+}
+
+/* One row of such a result; the frames are still as stored. */
+void
+queen_segment_row(SPITupleTable *result, uint64 n, QueenSegmentRow *segment)
+{
+	QueenRow	row;
+
+	queen_fetch(result, n, &row);
+	segment->base_offset = DatumGetInt64(row.values[0]);
+	segment->created_at = DatumGetTimestampTz(row.values[1]);
+	segment->message_count = DatumGetInt32(row.values[2]);
+	segment->frames = row.values[3];
+}
+
+/* The newest segment at or before an offset, without its frames. */
+bool
+queen_segment_at(int64 partition_id, int64 log_start, int64 offset,
+				 QueenSegmentRow *segment)
+{
+	QueenParameters parameters = {.count = 0};
+	uint64		rows;
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(log_start));
+	queen_bind(&parameters, Int64GetDatum(offset));
+	rows = queen_execute(&segment_at, &parameters, 1);
+	if (rows > 0)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, 0, &row);
+		segment->base_offset = DatumGetInt64(row.values[0]);
+		segment->created_at = DatumGetTimestampTz(row.values[1]);
+		segment->message_count = DatumGetInt32(row.values[2]);
+		segment->frames = (Datum) 0;
+	}
+	queen_forget_result();
+
+	return rows > 0;
+}
+
+/* Removes all messages of a queue and answers how many. */
+int64
+queen_segments_purge(int32 queue_id)
+{
+	QueenParameters parameters = {.count = 0};
+	QueenRow	row;
+	int64		removed;
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_execute(&purge, &parameters, 0);
+	queen_fetch(SPI_tuptable, 0, &row);
+	removed = DatumGetInt64(row.values[0]);
+	queen_forget_result();
+
+	return removed;
+}

@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * log_store.h
+ *	  All SQL on queen.partition and queen.segment.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_LOG_STORE_H
+#define QUEEN_LOG_STORE_H
+
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+
+typedef struct QueenPartition
+{
+	int64		partition_id;
+	int32		queue_id;
+	text	   *name;
+	int64		log_start;		/* first offset kept */
+	TimestampTz last_at;		/* of the tail when it was removed */
+} QueenPartition;
+
+/* Where the next message of a partition goes. */
+typedef struct QueenTail
+{
+	int64		next_offset;
+	TimestampTz created_at;
+} QueenTail;
+
+/* One row of queen.segment. */
+typedef struct QueenSegmentRow
+{
+	int64		base_offset;
+	TimestampTz created_at;
+	int32		message_count;
+	Datum		frames;
+} QueenSegmentRow;
+
+/* What a pop asks of the partitions of a queue. */
+typedef struct QueenCandidateSearch
+{
+	int32		queue_id;
+	int32		group_id;
+	TimestampTz now;
+	TimestampTz subscription_from;
+} QueenCandidateSearch;
+
+extern bool queen_partition_by_name(int32 queue_id, text *name, QueenPartition *partition);
+extern bool queen_partition_by_id(int64 partition_id, QueenPartition *partition);
+extern int64 queen_partition_insert(int32 queue_id, text *name);
+extern void queen_partition_set_oldest(int64 partition_id, TimestampTz oldest_at);
+extern bool queen_partition_range(int32 queue_id, int64 *first, int64 *last);
+extern int	queen_partition_candidates(const QueenCandidateSearch *search,
+									   int64 after, int64 through,
+									   int64 *partition_ids, int limit);
+
+extern bool queen_segment_tail(int64 partition_id, int64 log_start, QueenTail *tail);
+extern void queen_segment_insert(int64 partition_id, const QueenSegmentRow *segment);
+extern SPITupleTable *queen_segments_from(int64 partition_id, int64 log_start,
+										  int64 offset, int limit, uint64 *rows);
+extern void queen_segment_row(SPITupleTable *result, uint64 n, QueenSegmentRow *segment);
+extern bool queen_segment_at(int64 partition_id, int64 log_start, int64 offset,
+							 QueenSegmentRow *segment);
+extern int64 queen_segments_purge(int32 queue_id);
+
+#endif							/* QUEEN_LOG_STORE_H */

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * message.c
+ *	  The parts of a message as SQL values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+
+#include "message.h"
+
+/* The producer's id, else one that is the same at every delivery. */
+static Datum
+transaction_id(const QueenMessage *message, int64 partition_id, int64 offset)
+{
+	if (message->transaction_id_len > 0)
+		return PointerGetDatum(cstring_to_text_with_len(message->transaction_id,
+														message->transaction_id_len));
+	return CStringGetTextDatum(psprintf("%lld-%lld", (long long) partition_id,
+										(long long) offset));
+}
+
+/* Copies a message out of its segment. */
+QueenMessageValues
+queen_message_values(const QueenMessage *message, int64 partition_id, int64 offset)
+{
+	QueenMessageValues values = {0};
+	Datum		payload = PointerGetDatum(cstring_to_text_with_len(message->payload,
+																   message->payload_len));
+
+	values.is_json = message->kind == QUEEN_KIND_JSON;
+	if (values.is_json)
+		values.payload = payload;
+	else
+		values.body = payload;
+	values.has_headers = message->headers_len > 0;
+	if (values.has_headers)
+		values.headers = DirectFunctionCall1(jsonb_in,
+											 CStringGetDatum(pnstrdup(message->headers,
+																	  message->headers_len)));
+	values.transaction_id = transaction_id(message, partition_id, offset);
+
+	return values;
+}

@@ -1,0 +1,242 @@
+/*-------------------------------------------------------------------------
+ *
+ * pop.c
+ *	  queen.pop.
+ *
+ * Candidates are found by a walk over the queue's partitions, without a lock;
+ * claim.c takes them. The walk begins where this session's last pop of the
+ * group ended, at first anywhere, so that partitions take turns. Partitions in
+ * which this very call completed a lease come last: they had their turn.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/pg_prng.h"
+#include "funcapi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "catalog/pg_type.h"
+
+#include "arguments.h"
+#include "check.h"
+#include "claim.h"
+#include "compat.h"
+#include "group.h"
+#include "queue.h"
+#include "statement.h"
+
+#define MAX_BATCH			1000000
+#define FEW_CANDIDATES		2
+#define MANY_CANDIDATES		64
+
+/* A pop whose candidates were all taken by others looks again, this often. */
+#define MAX_ROUNDS			8
+
+PG_FUNCTION_INFO_V1(queen_pop);
+
+/* Where the last walk of a group ended in this session: a hint, may be stale. */
+typedef struct Turn
+{
+	int32		group_id;
+	int64		partition_id;
+} Turn;
+
+/* Lives as long as the session; one entry a group that was popped. */
+static HTAB *turns = NULL;
+
+/* Finds the entry of a group, or makes it. */
+static Turn *
+find_turn(int32 group_id, bool *found)
+{
+	if (turns == NULL)
+	{
+		HASHCTL		control = {
+			.keysize = sizeof(int32),
+			.entrysize = sizeof(Turn),
+			.hcxt = TopMemoryContext
+		};
+
+		turns = hash_create("queen turns of pop", 16, &control,
+							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	return hash_search(turns, &group_id, HASH_ENTER, found);
+}
+
+/* Where the walk begins: after this partition. */
+static int64
+first_turn(const QueenPop *pop)
+{
+	bool		found;
+	Turn	   *turn = find_turn(pop->group->group_id, &found);
+	int64		first;
+	int64		last;
+
+	if (!found)
+	{
+		turn->partition_id = 0;
+		if (queen_partition_range(pop->queue->queue_id, &first, &last))
+			turn->partition_id = first - 1 +
+				(int64) pg_prng_uint64_range(&pg_global_prng_state, 0, last - first);
+	}
+	return turn->partition_id;
+}
+
+/* Claims what looks ready in (after, through]; remembers where it ended. */
+static void
+walk(QueenPop *pop, int64 after, int64 through)
+{
+	QueenCandidateSearch search = {
+		.queue_id = pop->queue->queue_id,
+		.group_id = pop->group->group_id,
+		.now = pop->now,
+		.subscription_from = pop->group->subscription_from
+	};
+	int64		candidates[MANY_CANDIDATES];
+	int			limit = FEW_CANDIDATES;
+	int			found = limit;
+
+	while (found == limit && queen_pop_has_budget(pop))
+	{
+		limit = Min(limit * 2, MANY_CANDIDATES);
+		found = queen_partition_candidates(&search, after, through, candidates, limit);
+		for (int i = 0; i < found && queen_pop_has_budget(pop); i++)
+		{
+			bool		known;
+
+			queen_claim(pop, candidates[i]);
+			after = candidates[i];
+			find_turn(search.group_id, &known)->partition_id = after;
+		}
+	}
+}
+
+/* One round over all partitions, then those whose lease this call completed. */
+static void
+look_everywhere(QueenPop *pop)
+{
+	int64		start = first_turn(pop);
+
+	pop->now = GetCurrentTimestamp();
+	pop->stale = false;
+	walk(pop, start, PG_INT64_MAX);
+	walk(pop, 0, start);
+	for (int i = 0; i < pop->nheld && queen_pop_has_budget(pop); i++)
+	{
+		if (pop->held[i].place && pop->held[i].place->changed)
+			queen_claim(pop, pop->held[i].partition_id);
+	}
+}
+
+/* Completes the leases of the ack argument; their cursors are written later. */
+static void
+complete_leases(QueenPop *pop, bool strict)
+{
+	queen_leases_open_within(pop->held, pop->nheld, pop->queue, pop->group);
+	for (int i = 0; i < pop->nheld; i++)
+	{
+		switch (queen_lease_state(&pop->held[i]))
+		{
+			case QUEEN_LEASE_LIVE:
+				queen_lease_complete(pop->held[i].place);
+				break;
+			case QUEEN_LEASE_COMPLETED:
+				break;
+			case QUEEN_LEASE_LOST:
+				queen_lease_report_lost(&pop->held[i], strict ? ERROR : WARNING);
+				break;
+		}
+	}
+}
+
+/* Claims what the call may take, of one partition or of all. */
+static void
+claim_all(QueenPop *pop, text *partition_name)
+{
+	if (partition_name)
+	{
+		QueenPartition partition;
+
+		pop->now = GetCurrentTimestamp();
+		if (queen_partition_by_name(pop->queue->queue_id, partition_name, &partition))
+			queen_claim(pop, partition.partition_id);
+	}
+	else
+	{
+		for (int round = 0; round < MAX_ROUNDS; round++)
+		{
+			look_everywhere(pop);
+			if (pop->delivered > 0 || !pop->stale)
+				break;
+		}
+	}
+	for (int i = 0; i < pop->nheld; i++)
+	{
+		if (pop->held[i].place)
+			queen_place_write(pop->held[i].place);
+	}
+}
+
+/* The limits of a call. */
+static void
+take_limits(FunctionCallInfo fcinfo, QueenPop *pop)
+{
+	pop->messages_left = DatumGetInt32(queen_required(fcinfo, 2, "batch"));
+	queen_check_range(pop->messages_left, 1, MAX_BATCH, "batch");
+	pop->lease = 0;
+	if (!PG_ARGISNULL(4))
+		pop->lease = queen_check_interval(PG_GETARG_INTERVAL_P(4), false, "lease_time");
+	pop->auto_ack = DatumGetBool(queen_required(fcinfo, 5, "auto_ack"));
+	pop->partitions_left = DatumGetInt32(queen_required(fcinfo, 8, "max_partitions"));
+	queen_check_range(pop->partitions_left, 1, PG_INT32_MAX, "max_partitions");
+	pop->bytes_left = PG_INT64_MAX;
+	if (!PG_ARGISNULL(9))
+	{
+		pop->bytes_left = PG_GETARG_INT64(9);
+		queen_check_range(pop->bytes_left, 1, PG_INT64_MAX, "max_bytes");
+	}
+}
+
+/* Hands out messages. */
+Datum
+queen_pop(PG_FUNCTION_ARGS)
+{
+	text	   *queue_name = queen_name_argument(fcinfo, 0, "queue");
+	text	   *group_name = queen_name_argument(fcinfo, 1, "consumer_group");
+	text	   *partition_name = queen_optional_name_argument(fcinfo, 3, "partition");
+	QueenSubscription subscription = queen_subscription_arguments(fcinfo, 6, 7);
+	bool		strict = DatumGetBool(queen_required(fcinfo, 11, "strict_ack"));
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	QueenPop	pop = {.delivered = 0};
+	bool		made;
+
+	take_limits(fcinfo, &pop);
+	if (!PG_ARGISNULL(10))
+		pop.held = queen_leases_argument(fcinfo, 10, "ack", &pop.nheld);
+	InitMaterializedSRF(fcinfo, 0);
+	pop.rows = result->setResult;
+	pop.descriptor = result->setDesc;
+	pop.row_memory = AllocSetContextCreate(CurrentMemoryContext, "queen row of pop",
+										   ALLOCSET_DEFAULT_SIZES);
+
+	queen_begin("queen.pop()");
+	pop.queue = queen_queue_open(queue_name);
+	if (pop.queue->paused)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("queue \"%s\" is paused", text_to_cstring(queue_name)),
+				 errhint("queen.resume_queue() ends the pause.")));
+	if (pop.lease == 0)
+		pop.lease = pop.queue->lease;
+	pop.group = queen_group_open(pop.queue, group_name, &subscription, &made);
+	complete_leases(&pop, strict);
+	claim_all(&pop, partition_name);
+	queen_end();
+
+	MemoryContextDelete(pop.row_memory);
+	return (Datum) 0;
+}

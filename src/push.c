@@ -1,0 +1,309 @@
+/*-------------------------------------------------------------------------
+ *
+ * push.c
+ *	  queen.push, queen.push_batch, queen.push_items.
+ *
+ * A verb checks its arguments and sorts its messages into lanes, one for each
+ * partition; log.c appends them. Nothing is locked or written before the last
+ * message has been found good.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "common/hashfn.h"
+#include "common/pg_prng.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+
+#include "check.h"
+#include "compat.h"
+#include "items.h"
+#include "log.h"
+#include "payload.h"
+#include "queue.h"
+#include "settings.h"
+#include "statement.h"
+
+PG_FUNCTION_INFO_V1(queen_push);
+PG_FUNCTION_INFO_V1(queen_push_batch);
+PG_FUNCTION_INFO_V1(queen_push_items);
+
+/* The lane of a number: Default, Default-2 and so on. */
+static text *
+default_lane(uint32 number)
+{
+	if (number == 0)
+		return cstring_to_text("Default");
+	return cstring_to_text(psprintf("Default-%u", number + 1));
+}
+
+/* The lane that is next in turn in this session. */
+static uint32
+next_in_turn(const QueenQueue *queue)
+{
+	static bool started = false;
+	static uint32 turn;
+
+	if (!started)
+		turn = pg_prng_uint32(&pg_global_prng_state);
+	started = true;
+	return turn++ % (uint32) queue->partitions;
+}
+
+/* The lane of a message that names none: by its id, else the one in turn. */
+static text *
+lane_of(const QueenQueue *queue, const QueenMessage *message, uint32 turn)
+{
+	if (queue->partitions == 1)
+		return default_lane(0);
+	if (message->transaction_id_len == 0)
+		return default_lane(turn);
+	return default_lane(hash_bytes((const unsigned char *) message->transaction_id,
+								   message->transaction_id_len) % (uint32) queue->partitions);
+}
+
+/* Refuses a body or headers that are too large; item is where it stands, or -1. */
+static void
+check_sizes(const QueenMessage *message, int64 item)
+{
+	if (message->payload_len > (uint32) queen_max_message_bytes)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 item < 0 ? errmsg("message is too large")
+				 : errmsg("message of element %lld is too large", (long long) item),
+				 errdetail("It has %u bytes, \"queen.max_message_bytes\" allows %d.",
+						   message->payload_len, queen_max_message_bytes)));
+}
+
+/* The transaction id and headers arguments of push. */
+static void
+take_envelope(FunctionCallInfo fcinfo, QueenMessage *message)
+{
+	if (!PG_ARGISNULL(3))
+	{
+		text	   *id = PG_GETARG_TEXT_PP(3);
+
+		queen_check_transaction_id(VARSIZE_ANY_EXHDR(id), -1);
+		message->transaction_id = VARDATA_ANY(id);
+		message->transaction_id_len = (uint16_t) VARSIZE_ANY_EXHDR(id);
+	}
+	if (!PG_ARGISNULL(4))
+		queen_take_headers(message, PG_GETARG_JSONB_P(4), -1);
+}
+
+/* A composite result of three columns. */
+static Datum
+make_record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	TupleDesc	descriptor;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+}
+
+/* Appends one message. */
+Datum
+queen_push(PG_FUNCTION_ARGS)
+{
+	text	   *queue_name = queen_name_argument(fcinfo, 0, "queue");
+	QueenPayload payload = queen_payload_argument(fcinfo, 1, "payload");
+	QueenMessage message = {
+		.kind = payload.kind,
+		.payload = payload.text.data,
+		.payload_len = (uint32_t) payload.text.len
+	};
+	QueenLane	lane = {
+		.name = queen_optional_name_argument(fcinfo, 2, "partition"),
+		.messages = &message,
+		.count = 1
+	};
+	Datum		values[3];
+	bool		nulls[3] = {false};
+	QueenQueue *queue;
+
+	take_envelope(fcinfo, &message);
+	check_sizes(&message, -1);
+
+	queen_begin("queen.push()");
+	queue = queen_queue_open_to_push(queue_name);
+	if (lane.name == NULL)
+		lane.name = lane_of(queue, &message, next_in_turn(queue));
+	queen_log_append(queue, &lane, 1);
+	queen_end();
+
+	values[0] = PointerGetDatum(lane.name);
+	values[1] = Int64GetDatum(lane.first_offset);
+	values[2] = CStringGetTextDatum("queued");
+	PG_RETURN_DATUM(make_record(fcinfo, values, nulls));
+}
+
+/* Cuts an array of bodies into messages. */
+static QueenMessage *
+slice_bodies(QueenPayload payloads, uint32 *count)
+{
+	QueenMessage *messages;
+	QueenSlicer slicer;
+	QueenSlice	body;
+	uint32		room = 64;
+
+	if (payloads.kind != QUEEN_KIND_JSON || !queen_slice_array(&slicer, payloads.text))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"payloads\" must be a JSON array")));
+	messages = palloc(sizeof(QueenMessage) * room);
+	for (*count = 0; queen_slice_element(&slicer, &body); (*count)++)
+	{
+		QueenMessage *message;
+
+		if (*count == room)
+		{
+			room *= 2;
+			messages = repalloc_huge(messages, sizeof(QueenMessage) * room);
+			CHECK_FOR_INTERRUPTS();
+		}
+		message = &messages[*count];
+		*message = (QueenMessage) {
+			.kind = QUEEN_KIND_JSON,
+				.payload = body.data,
+				.payload_len = (uint32_t) body.len
+		};
+		check_sizes(message, *count);
+	}
+	if (slicer.failed)
+		elog(ERROR, "payload is not valid JSON");
+	return messages;
+}
+
+/* Appends each element of an array, all to one partition. */
+Datum
+queen_push_batch(PG_FUNCTION_ARGS)
+{
+	text	   *queue_name = queen_name_argument(fcinfo, 0, "queue");
+	QueenPayload payloads = queen_payload_argument(fcinfo, 1, "payloads");
+	QueenLane	lane = {.name = queen_optional_name_argument(fcinfo, 2, "partition")};
+	Datum		values[3];
+	bool		nulls[3] = {false};
+	QueenQueue *queue;
+
+	lane.messages = slice_bodies(payloads, &lane.count);
+
+	queen_begin("queen.push_batch()");
+	queue = queen_queue_open_to_push(queue_name);
+	if (lane.name == NULL)
+		lane.name = default_lane(next_in_turn(queue));
+	if (lane.count > 0)
+		queen_log_append(queue, &lane, 1);
+	queen_end();
+
+	values[0] = PointerGetDatum(lane.name);
+	values[1] = Int64GetDatum(lane.first_offset);
+	nulls[1] = lane.count == 0;
+	values[2] = Int64GetDatum(lane.count);
+	PG_RETURN_DATUM(make_record(fcinfo, values, nulls));
+}
+
+/* The items of one partition stand together, in their order. */
+static int
+compare_items(const void *a, const void *b)
+{
+	const QueenItem *left = *(QueenItem *const *) a;
+	const QueenItem *right = *(QueenItem *const *) b;
+	int			result = memcmp(VARDATA_ANY(left->partition), VARDATA_ANY(right->partition),
+								Min(VARSIZE_ANY_EXHDR(left->partition),
+									VARSIZE_ANY_EXHDR(right->partition)));
+
+	if (result == 0)
+		result = (int) VARSIZE_ANY_EXHDR(left->partition) - (int) VARSIZE_ANY_EXHDR(right->partition);
+	if (result == 0)
+		result = left < right ? -1 : left > right;
+	return result;
+}
+
+/* Whether two items go to one partition. */
+static bool
+same_partition(const QueenItem *left, const QueenItem *right)
+{
+	return VARSIZE_ANY_EXHDR(left->partition) == VARSIZE_ANY_EXHDR(right->partition) &&
+		memcmp(VARDATA_ANY(left->partition), VARDATA_ANY(right->partition),
+			   VARSIZE_ANY_EXHDR(left->partition)) == 0;
+}
+
+/* Sorts items into lanes and appends them; each learns its offset. */
+static void
+append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
+{
+	QueenItem **sorted = palloc_extended(sizeof(QueenItem *) * count, MCXT_ALLOC_HUGE);
+	QueenMessage *messages = palloc_extended(sizeof(QueenMessage) * count, MCXT_ALLOC_HUGE);
+	QueenLane  *lanes = palloc_extended(sizeof(QueenLane) * count, MCXT_ALLOC_HUGE);
+	int			nlanes = 0;
+
+	for (uint32 i = 0; i < count; i++)
+		sorted[i] = &items[i];
+	qsort(sorted, count, sizeof(QueenItem *), compare_items);
+	for (uint32 i = 0; i < count; i++)
+	{
+		messages[i] = sorted[i]->message;
+		if (i == 0 || !same_partition(sorted[i - 1], sorted[i]))
+			lanes[nlanes++] = (QueenLane) {
+				.name = sorted[i]->partition,
+					.messages = &messages[i]
+			};
+		lanes[nlanes - 1].count++;
+	}
+	queen_log_append(queue, lanes, nlanes);
+	for (int i = 0; i < nlanes; i++)
+	{
+		QueenItem **item = sorted + (lanes[i].messages - messages);
+
+		for (uint32 j = 0; j < lanes[i].count; j++)
+			item[j]->offset = lanes[i].first_offset + j;
+	}
+}
+
+/* Appends an array of objects and answers a row for each. */
+Datum
+queen_push_items(PG_FUNCTION_ARGS)
+{
+	text	   *queue_name = queen_name_argument(fcinfo, 0, "queue");
+	QueenPayload argument = queen_payload_argument(fcinfo, 1, "items");
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	uint32		count;
+	QueenItem  *items = queen_parse_items(argument, &count);
+	QueenQueue *queue;
+	uint32		turn;
+
+	for (uint32 i = 0; i < count; i++)
+		check_sizes(&items[i].message, i);
+	InitMaterializedSRF(fcinfo, 0);
+
+	queen_begin("queen.push_items()");
+	queue = queen_queue_open_to_push(queue_name);
+	turn = next_in_turn(queue);
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (items[i].partition == NULL)
+			items[i].partition = lane_of(queue, &items[i].message, turn);
+	}
+	if (count > 0)
+		append_items(queue, items, count);
+	queen_end();
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		Datum		values[4] = {
+			Int64GetDatum(i),
+			PointerGetDatum(items[i].partition),
+			Int64GetDatum(items[i].offset),
+			CStringGetTextDatum("queued")
+		};
+		bool		nulls[4] = {false};
+
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * queue.h
+ *	  Finds, locks and makes queues for the verbs, and checks rights.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_QUEUE_H
+#define QUEEN_QUEUE_H
+
+#include "storage/lockdefs.h"
+
+#include "queue_store.h"
+
+extern QueenQueue *queen_queue_open(text *name);
+extern QueenQueue *queen_queue_open_to_push(text *name);
+extern QueenQueue *queen_queue_open_to_change(text *name, LOCKMODE mode);
+extern QueenQueue *queen_queue_create(text *name);
+extern void queen_queue_check_rights(const QueenQueue *queue);
+
+#endif							/* QUEEN_QUEUE_H */

@@ -1,0 +1,237 @@
+/*-------------------------------------------------------------------------
+ *
+ * queue_store.c
+ *	  All SQL on queen.queue.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "check.h"
+#include "queue_store.h"
+#include "statement.h"
+
+#define COLUMNS "q.queue_id, q.name, q.owner::oid, q.partitions, q.lease, q.retry_limit," \
+	" q.retry_delay, q.max_deliveries, q.on_exhausted OPERATOR(pg_catalog.=) 'drop'," \
+	" q.max_backlog, q.paused_at IS NOT NULL"
+
+static QueenStatement by_name = {
+	"SELECT " COLUMNS " FROM queen.queue q WHERE q.name OPERATOR(pg_catalog.=) $1",
+	SPI_OK_SELECT, 1, {TEXTOID}
+};
+
+static QueenStatement by_id = {
+	"SELECT " COLUMNS " FROM queen.queue q WHERE q.queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_SELECT, 1, {INT4OID}
+};
+
+static QueenStatement insert = {
+	"INSERT INTO queen.queue (name, owner, created_at) VALUES ($1, $2::pg_catalog.regrole, $3)",
+	SPI_OK_INSERT, 3, {TEXTOID, OIDOID, TIMESTAMPTZOID}
+};
+
+/* For each option whether it is given, and its value. */
+static QueenStatement update = {
+	"UPDATE queen.queue SET"
+	" partitions = CASE WHEN $2 THEN $3 ELSE partitions END,"
+	" lease = CASE WHEN $4 THEN $5 ELSE lease END,"
+	" retry_limit = CASE WHEN $6 THEN $7 ELSE retry_limit END,"
+	" retry_delay = CASE WHEN $8 THEN $9 ELSE retry_delay END,"
+	" max_deliveries = CASE WHEN $10 THEN $11 ELSE max_deliveries END,"
+	" on_exhausted = CASE WHEN $12 THEN $13 ELSE on_exhausted END,"
+	" max_backlog = CASE WHEN $14 THEN $15 ELSE max_backlog END"
+	" WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_UPDATE, 15, {INT4OID, BOOLOID, INT4OID, BOOLOID, INTERVALOID,
+		BOOLOID, INT4OID, BOOLOID, INTERVALOID, BOOLOID, INT4OID,
+	BOOLOID, TEXTOID, BOOLOID, INT8OID}
+};
+
+#define RESET(column) {column, \
+	{"UPDATE queen.queue SET " column " = DEFAULT WHERE queue_id OPERATOR(pg_catalog.=) $1", \
+		SPI_OK_UPDATE, 1, {INT4OID}}}
+
+static struct
+{
+	const char *option;
+	QueenStatement statement;
+}			resets[QUEEN_OPTIONS] = {
+	RESET("partitions"), RESET("lease"), RESET("retry_limit"), RESET("retry_delay"),
+	RESET("max_deliveries"), RESET("on_exhausted"), RESET("max_backlog")
+};
+
+static QueenStatement set_paused = {
+	"UPDATE queen.queue SET paused_at = $2 WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_UPDATE, 2, {INT4OID, TIMESTAMPTZOID}
+};
+
+static QueenStatement has_content = {
+	"SELECT EXISTS (SELECT 1 FROM queen.partition p, LATERAL (SELECT 1 FROM queen.segment s"
+	" WHERE s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start LIMIT 1) t"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1)"
+	" OR EXISTS (SELECT 1 FROM queen.dead_letter d WHERE d.queue_id OPERATOR(pg_catalog.=) $1)",
+	SPI_OK_SELECT, 1, {INT4OID}
+};
+
+/* All that belongs to a queue, the queue last. */
+static QueenStatement deletes[] = {
+	{"DELETE FROM queen.cursor c USING queen.partition p"
+		" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+		" AND c.partition_id OPERATOR(pg_catalog.=) p.partition_id",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.segment s USING queen.partition p"
+		" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+		" AND s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+		" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.dead_letter WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.consumer_group WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.partition WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.queue WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}}
+};
+
+/* Runs a statement whose only parameter is the queue. */
+static uint64
+run_for_queue(QueenStatement *statement, int32 queue_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	return queen_execute(statement, &parameters, 0);
+}
+
+/* The one row of the last result as a queue, or NULL where there is none. */
+static QueenQueue *
+take_queue(uint64 rows)
+{
+	QueenQueue *queue = NULL;
+
+	if (rows > 0)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, 0, &row);
+		queue = palloc(sizeof(QueenQueue));
+		queue->queue_id = DatumGetInt32(row.values[0]);
+		queue->name = DatumGetTextPCopy(row.values[1]);
+		queue->owner = DatumGetObjectId(row.values[2]);
+		queue->partitions = DatumGetInt32(row.values[3]);
+		queue->lease = queen_interval_us(DatumGetIntervalP(row.values[4]));
+		queue->retry_limit = DatumGetInt32(row.values[5]);
+		queue->retry_delay = queen_interval_us(DatumGetIntervalP(row.values[6]));
+		queue->max_deliveries = row.nulls[7] ? 0 : DatumGetInt32(row.values[7]);
+		queue->drop_exhausted = DatumGetBool(row.values[8]);
+		queue->max_backlog = row.nulls[9] ? 0 : DatumGetInt64(row.values[9]);
+		queue->paused = DatumGetBool(row.values[10]);
+	}
+	queen_forget_result();
+
+	return queue;
+}
+
+/* The queue of a name, or NULL. */
+QueenQueue *
+queen_queue_by_name(text *name)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, PointerGetDatum(name));
+	return take_queue(queen_execute(&by_name, &parameters, 1));
+}
+
+/* The queue of an id, or NULL. */
+QueenQueue *
+queen_queue_by_id(int32 queue_id)
+{
+	return take_queue(run_for_queue(&by_id, queue_id));
+}
+
+/* Makes a queue with the defaults of the table. */
+void
+queen_queue_insert(text *name, Oid owner)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, PointerGetDatum(name));
+	queen_bind(&parameters, ObjectIdGetDatum(owner));
+	queen_bind(&parameters, TimestampTzGetDatum(GetCurrentTimestamp()));
+	queen_execute(&insert, &parameters, 0);
+}
+
+/* Writes the options that are given. */
+void
+queen_queue_update(int32 queue_id, const QueenOptions *options)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	for (int i = 0; i < QUEEN_OPTIONS; i++)
+	{
+		queen_bind(&parameters, BoolGetDatum(options->given[i]));
+		if (options->given[i] && !options->nulls[i])
+			queen_bind(&parameters, options->values[i]);
+		else
+			queen_bind_null(&parameters);
+	}
+	queen_execute(&update, &parameters, 0);
+}
+
+/* Sets an option back to the default of its column; false where there is no such option. */
+bool
+queen_queue_reset(int32 queue_id, const char *option)
+{
+	for (int i = 0; i < QUEEN_OPTIONS; i++)
+	{
+		if (strcmp(resets[i].option, option) == 0)
+		{
+			run_for_queue(&resets[i].statement, queue_id);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Pauses a queue, or ends the pause. */
+void
+queen_queue_set_paused(int32 queue_id, bool paused)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	if (paused)
+		queen_bind(&parameters, TimestampTzGetDatum(GetCurrentTimestamp()));
+	else
+		queen_bind_null(&parameters);
+	queen_execute(&set_paused, &parameters, 0);
+}
+
+/* Whether messages or dead letters are left. */
+bool
+queen_queue_has_content(int32 queue_id)
+{
+	QueenRow	row;
+	bool		result;
+
+	run_for_queue(&has_content, queue_id);
+	queen_fetch(SPI_tuptable, 0, &row);
+	result = DatumGetBool(row.values[0]);
+	queen_forget_result();
+
+	return result;
+}
+
+/* Removes a queue and all that belongs to it. */
+void
+queen_queue_delete(int32 queue_id)
+{
+	for (int i = 0; i < lengthof(deletes); i++)
+		run_for_queue(&deletes[i], queue_id);
+}
