@@ -60,7 +60,7 @@ BEGIN
 		EXIT WHEN counted = 0;
 	END LOOP;
 END $$;
-SELECT package, string_agg(event || ' ' || times, ', ' ORDER BY times DESC, event) AS events
+SELECT package, left(string_agg(event || ' ' || times, ', ' ORDER BY times DESC, event), 75) || ' …' AS events
   FROM demo.states GROUP BY package ORDER BY sum(times) DESC, package LIMIT 3;
 
 \echo '   Checked against the log: each message once, and in the order of its lines inside a package.'
@@ -91,7 +91,7 @@ END $$;
 SELECT string_agg(format('delivery %s: %s', delivery, answer), ', ' ORDER BY answer_no) AS nack
   FROM demo.answer;
 
-\echo '4. A worker of "audit" pops 300 messages, and its server process is killed before it acknowledges.'
+\echo '4. A worker of "audit" pops 100 messages; its server process is killed before it acknowledges.'
 SELECT dblink_connect('worker', format('host=%s port=%s dbname=%s user=%s',
 									   split_part(current_setting('unix_socket_directories'), ',', 1),
 									   current_setting('port'), current_database(), current_user)) \g /dev/null
@@ -99,7 +99,7 @@ SELECT pid AS worker FROM dblink('worker', 'SELECT pg_backend_pid()') AS w (pid 
 CREATE TABLE demo.crashed AS
 SELECT * FROM dblink('worker', $$
 	SELECT partition, message_offset
-	  FROM queen.pop('packages', 'audit', batch => 300, lease_time => '2 s')$$)
+	  FROM queen.pop('packages', 'audit', batch => 100, lease_time => '2 s')$$)
 	AS w (partition text, message_offset bigint);
 SELECT pg_terminate_backend(:worker, 5000) AS killed, count(*) AS leases, sum(messages) AS messages_in_leases
   FROM queen.leases WHERE consumer_group = 'audit';
@@ -135,4 +135,5 @@ SELECT consumer_group, partitions, behind, leased, date_trunc('milliseconds', ol
   FROM queen.consumer_groups ORDER BY consumer_group;
 \echo '   Leases, and the message that was given up:'
 SELECT consumer_group, partition, first_offset, last_offset, messages, expired FROM queen.leases ORDER BY partition;
-SELECT partition, message_offset AS "offset", reason, error, failures, deliveries, payload FROM queen.dead_letters;
+SELECT partition, message_offset AS "offset", reason, error, failures, deliveries, payload->>'event' AS event
+  FROM queen.dead_letters;

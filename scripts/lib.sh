@@ -124,7 +124,7 @@ build() {
 	mkdir "$work/queen" "$work/build"
 	tar -C "$root" --mode=go+rX --exclude='*.o' --exclude='*.bc' --exclude='*.so' -cf - \
 		Makefile queen.control META.json CHANGELOG.md sql src sql-tests expected examples |
-		tar -C "$work/queen" --no-same-owner -xf -
+		tar -C "$work/queen" --no-same-owner -xf - || die "the sources cannot be copied"
 	bindir=$("$PG_CONFIG" --bindir)
 	find_load_settings
 	run_make -j"$(nproc)" "$@" all && run_make DESTDIR="$dest" install

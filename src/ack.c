@@ -30,18 +30,6 @@ lease_argument(FunctionCallInfo fcinfo)
 	return DatumGetUUIDP(queen_required(fcinfo, 0, "lease"));
 }
 
-/* Refuses an offset that the lease never held. */
-static void
-check_within(const QueenCursor *cursor, int64 offset)
-{
-	if (offset < cursor->lease_start || offset > cursor->lease_end)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("offset %lld is not in the lease", (long long) offset),
-				 errdetail("The lease holds offsets %lld to %lld.",
-						   (long long) cursor->lease_start, (long long) cursor->lease_end)));
-}
-
 /* Completes spans of a live lease; one that has nothing left ends. */
 static int64
 complete_spans(QueenPlace *place, QueenSpan *spans, int count)
@@ -76,7 +64,7 @@ queen_ack(PG_FUNCTION_ARGS)
 		{
 			QueenSpan	span = {place->cursor.lease_start, through};
 
-			check_within(&place->cursor, through);
+			queen_lease_check_offset(&place->cursor, through);
 			completed = complete_spans(place, &span, 1);
 		}
 		queen_place_write(place);
@@ -102,7 +90,7 @@ queen_ack_messages(PG_FUNCTION_ARGS)
 	if (state == QUEEN_LEASE_LIVE)
 	{
 		for (int i = 0; i < count; i++)
-			check_within(&place->cursor, offsets[i].first);
+			queen_lease_check_offset(&place->cursor, offsets[i].first);
 		completed = complete_spans(place, offsets, count);
 		queen_place_write(place);
 	}
@@ -178,18 +166,13 @@ queen_renew(PG_FUNCTION_ARGS)
 	pg_uuid_t  *uuid = lease_argument(fcinfo);
 	int64		length = 0;
 	TimestampTz until;
-	QueenLeaseState state;
 	QueenPlace *place;
 
 	if (!PG_ARGISNULL(1))
 		length = queen_check_interval(PG_GETARG_INTERVAL_P(1), false, "lease_time");
 
 	queen_begin("queen.renew()");
-	place = queen_lease_open(uuid, &state);
-	if (state != QUEEN_LEASE_LIVE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the lease is completed")));
+	place = queen_lease_open_live(uuid);
 	if (length == 0)
 		length = place->queue->lease;
 	until = Max(place->cursor.lease_until, GetCurrentTimestamp() + length);

@@ -113,22 +113,33 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 }
 
 /*
- * Ends a lease that has expired. A message that was alone in it, at its last
- * permitted delivery, got no answer: it is poison.
+ * Whether the head got no answer though it was alone in its lease, at its last
+ * permitted delivery.
  */
+static bool
+is_poison(const QueenPlace *place)
+{
+	const QueenCursor *cursor = &place->cursor;
+	int64		head = queen_cursor_head(cursor);
+	int32		limit = place->queue->max_deliveries;
+
+	if (limit == 0 || cursor->lease_nonce == 0)
+		return false;
+	if (cursor->lease_start != head || cursor->lease_end != head)
+		return false;
+	return queen_cursor_deliveries(cursor, head) >= limit;
+}
+
+/* Ends a lease that has expired; what is poison is given up. */
 static void
 end_expired_lease(QueenPlace *place)
 {
-	QueenCursor *cursor = &place->cursor;
-	int64		head = queen_cursor_head(cursor);
-	bool		poison = cursor->lease_nonce != 0 &&
-		cursor->lease_start == cursor->lease_end && cursor->lease_end == head &&
-		is_last_delivery(place, head) &&
-		queen_cursor_deliveries(cursor, head) >= place->queue->max_deliveries;
+	bool		poison = is_poison(place);
 
-	queen_cursor_end_lease(cursor);
+	queen_cursor_end_lease(&place->cursor);
 	if (poison)
-		queen_bury(place, head, cstring_to_text("poison"), NULL, cursor->failures);
+		queen_bury(place, queen_cursor_head(&place->cursor), cstring_to_text("poison"),
+				   NULL, place->cursor.failures);
 }
 
 /* Takes what the partition has. */
@@ -179,7 +190,7 @@ void
 queen_claim(QueenPop *pop, int64 partition_id)
 {
 	QueenPlace *place = find_held(pop, partition_id);
-	QueenPlace	fresh = {.queue = pop->queue, .group = pop->group};
+	QueenPlace	fresh = {0};
 	int64		delivered = pop->delivered;
 
 	if (place == NULL)
@@ -191,12 +202,14 @@ queen_claim(QueenPop *pop, int64 partition_id)
 			queen_unlock_cursor(partition_id, pop->group->number);
 			return;
 		}
+		fresh.queue = pop->queue;
+		fresh.group = pop->group;
 		queen_group_read_cursor(pop->group, &fresh.partition, &fresh.cursor);
 		place = &fresh;
 	}
 	if (is_free(&place->cursor, pop->now))
 		take(pop, place);
-	if (pop->delivered == delivered)
+	if (place == &fresh && pop->delivered == delivered)
 		pop->stale = true;
 	if (place->changed)
 		queen_place_write(place);

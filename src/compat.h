@@ -16,6 +16,7 @@
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/jsonfuncs.h"
+#include "utils/rangetypes.h"
 
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -28,6 +29,15 @@
 #else
 #define queen_schema_aclcheck(schema, role, mode) \
 	object_aclcheck(NamespaceRelationId, (schema), (role), (mode))
+#endif
+
+/* 16: a range may be refused softly. */
+#if PG_VERSION_NUM < 160000
+#define queen_make_range(type, lower, upper, empty) \
+	make_range((type), (lower), (upper), (empty))
+#else
+#define queen_make_range(type, lower, upper, empty) \
+	make_range((type), (lower), (upper), (empty), NULL)
 #endif
 
 /* 17: a lex context may be the caller's own, and held locks may be stronger. */

@@ -100,7 +100,10 @@ advance(QueenCursor *cursor, int64 committed)
 	int			passed = 0;
 
 	while (passed < cursor->nacked && cursor->acked[passed].first <= committed + 1)
-		committed = Max(committed, cursor->acked[passed++].last);
+	{
+		committed = Max(committed, cursor->acked[passed].last);
+		passed++;
+	}
 	cursor->acked += passed;
 	cursor->nacked -= passed;
 	if (committed == cursor->committed)
@@ -164,7 +167,10 @@ add_step(QueenCursor *cursor, int64 up_to, int32 count)
 	if (last && last->count == count)
 		last->up_to = up_to;
 	else
-		cursor->steps[cursor->nsteps++] = (QueenStep) {up_to, count};
+	{
+		cursor->steps[cursor->nsteps].up_to = up_to;
+		cursor->steps[cursor->nsteps++].count = count;
+	}
 }
 
 /* Counts one more delivery of all from the head through an offset. */

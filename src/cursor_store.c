@@ -16,10 +16,10 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/multirangetypes.h"
-#include "utils/rangetypes.h"
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "compat.h"
 #include "cursor_store.h"
 #include "statement.h"
 
@@ -99,19 +99,23 @@ decode_spans(Datum value, QueenCursor *cursor)
 	}
 }
 
-/* Spans as an int8multirange. */
+/* Spans as an int8multirange; nothing for none. */
 static Datum
 encode_spans(const QueenCursor *cursor)
 {
-	TypeCacheEntry *type = span_type();
-	RangeType **ranges = palloc(sizeof(RangeType *) * cursor->nacked);
+	TypeCacheEntry *type;
+	RangeType **ranges;
 
+	if (cursor->nacked == 0)
+		return (Datum) 0;
+	type = span_type();
+	ranges = palloc(sizeof(RangeType *) * cursor->nacked);
 	for (int i = 0; i < cursor->nacked; i++)
 	{
 		RangeBound	lower = {Int64GetDatum(cursor->acked[i].first), false, true, true};
 		RangeBound	upper = {Int64GetDatum(cursor->acked[i].last + 1), false, false, false};
 
-		ranges[i] = make_range(type, &lower, &upper, false);
+		ranges[i] = queen_make_range(type, &lower, &upper, false);
 	}
 	return MultirangeTypePGetDatum(make_multirange(INT8MULTIRANGEOID, type,
 												   cursor->nacked, ranges));
@@ -127,12 +131,15 @@ decode_numbers(Datum value, int *count)
 	return (int64 *) ARR_DATA_PTR(array);
 }
 
-/* Numbers as an int8[]. */
+/* Numbers as an int8[]; nothing for none. */
 static Datum
 encode_numbers(const int64 *numbers, int count)
 {
-	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
+	Datum	   *values;
 
+	if (count == 0)
+		return (Datum) 0;
+	values = palloc(sizeof(Datum) * count);
 	for (int i = 0; i < count; i++)
 		values[i] = Int64GetDatum(numbers[i]);
 	return PointerGetDatum(construct_array(values, count, INT8OID, sizeof(int64),
@@ -149,14 +156,17 @@ decode_steps(Datum value, QueenCursor *cursor)
 	cursor->nsteps = count / 2;
 	cursor->steps = palloc(sizeof(QueenStep) * Max(cursor->nsteps, 1));
 	for (int i = 0; i < cursor->nsteps; i++)
-		cursor->steps[i] = (QueenStep) {numbers[2 * i], (int32) numbers[2 * i + 1]};
+	{
+		cursor->steps[i].up_to = numbers[2 * i];
+		cursor->steps[i].count = (int32) numbers[2 * i + 1];
+	}
 }
 
 /* And back. */
 static Datum
 encode_steps(const QueenCursor *cursor)
 {
-	int64	   *numbers = palloc(sizeof(int64) * 2 * cursor->nsteps);
+	int64	   *numbers = palloc(sizeof(int64) * 2 * Max(cursor->nsteps, 1));
 
 	for (int i = 0; i < cursor->nsteps; i++)
 	{
@@ -258,11 +268,9 @@ queen_cursor_write(QueenCursor *cursor, TimestampTz now)
 	queen_bind_if(&parameters, leased, Int64GetDatum(cursor->lease_end));
 	queen_bind_if(&parameters, leased, TimestampTzGetDatum(cursor->lease_until));
 	queen_bind_if(&parameters, cursor->nrecent > 0,
-			cursor->nrecent > 0 ? encode_numbers(cursor->recent, cursor->nrecent) : (Datum) 0);
-	queen_bind_if(&parameters, cursor->nacked > 0,
-			cursor->nacked > 0 ? encode_spans(cursor) : (Datum) 0);
-	queen_bind_if(&parameters, cursor->nsteps > 0,
-			cursor->nsteps > 0 ? encode_steps(cursor) : (Datum) 0);
+				  encode_numbers(cursor->recent, cursor->nrecent));
+	queen_bind_if(&parameters, cursor->nacked > 0, encode_spans(cursor));
+	queen_bind_if(&parameters, cursor->nsteps > 0, encode_steps(cursor));
 	queen_bind(&parameters, Int32GetDatum(cursor->failures));
 	queen_bind_if(&parameters, cursor->not_before != DT_NOBEGIN, TimestampTzGetDatum(cursor->not_before));
 	queen_bind(&parameters, TimestampTzGetDatum(now));

@@ -26,10 +26,12 @@
 QueenSubscription
 queen_subscription_arguments(FunctionCallInfo fcinfo, int mode_number, int from_number)
 {
-	QueenSubscription subscription = {.mode = "all", .from = DT_NOBEGIN};
+	QueenSubscription subscription = {0};
 	char	   *mode;
 	bool		timed = !PG_ARGISNULL(from_number);
 
+	subscription.mode = "all";
+	subscription.from = DT_NOBEGIN;
 	queen_required(fcinfo, mode_number, "subscription_mode");
 	mode = text_to_cstring(PG_GETARG_TEXT_PP(mode_number));
 	subscription.at_end = strcmp(mode, "new") == 0;

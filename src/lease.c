@@ -318,6 +318,32 @@ queen_lease_open(const pg_uuid_t *uuid, QueenLeaseState *state)
 	return lease.place;
 }
 
+/* Opens one lease, which must be live. */
+QueenPlace *
+queen_lease_open_live(const pg_uuid_t *uuid)
+{
+	QueenLeaseState state;
+	QueenPlace *place = queen_lease_open(uuid, &state);
+
+	if (state != QUEEN_LEASE_LIVE)
+		ereport(ERROR,
+				(errcode(ERRCODE_QUEEN_LEASE_LOST),
+				 errmsg("the lease is completed")));
+	return place;
+}
+
+/* Refuses an offset that a lease never held. */
+void
+queen_lease_check_offset(const QueenCursor *cursor, int64 offset)
+{
+	if (offset < cursor->lease_start || offset > cursor->lease_end)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("offset %lld is not in the lease", (long long) offset),
+				 errdetail("The lease holds offsets %lld to %lld.",
+						   (long long) cursor->lease_start, (long long) cursor->lease_end)));
+}
+
 /* Completes all that a live lease holds; answers how many messages that were. */
 int64
 queen_lease_complete(QueenPlace *place)

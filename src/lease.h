@@ -49,6 +49,8 @@ extern void queen_leases_open(QueenLease *leases, int n);
 extern void queen_leases_open_within(QueenLease *leases, int n,
 									 QueenQueue *queue, QueenGroup *group);
 extern QueenPlace *queen_lease_open(const pg_uuid_t *uuid, QueenLeaseState *state);
+extern QueenPlace *queen_lease_open_live(const pg_uuid_t *uuid);
+extern void queen_lease_check_offset(const QueenCursor *cursor, int64 offset);
 
 extern QueenLeaseState queen_lease_state(const QueenLease *lease);
 extern int64 queen_lease_complete(QueenPlace *place);

@@ -15,7 +15,6 @@
 
 #include "check.h"
 #include "compat.h"
-#include "errors.h"
 #include "failure.h"
 #include "lease.h"
 #include "reader.h"
@@ -24,52 +23,52 @@
 PG_FUNCTION_INFO_V1(queen_nack);
 PG_FUNCTION_INFO_V1(queen_reject);
 
-/* Reasons are words, not stories. */
-#define MAX_REASON_BYTES 255
-
-/* The offset the caller means: by default the first one not done. */
+/*
+ * The offset the caller means: by default the first one not done. Where all
+ * that the lease held was removed from the log, that is its last one.
+ */
 static int64
-find_offset(const QueenCursor *cursor, int64 offset)
+find_offset(const QueenPlace *place, int64 offset)
 {
+	const QueenCursor *cursor = &place->cursor;
+
 	if (offset == QUEEN_NOT_GIVEN_INT8)
-		return queen_cursor_head(cursor);
-	if (offset < cursor->lease_start || offset > cursor->lease_end)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("offset %lld is not in the lease", (long long) offset),
-				 errdetail("The lease holds offsets %lld to %lld.",
-						   (long long) cursor->lease_start, (long long) cursor->lease_end)));
-	if (offset < queen_cursor_head(cursor) || queen_cursor_is_acked(cursor, offset))
+		return Min(queen_cursor_head(cursor), cursor->lease_end);
+	queen_lease_check_offset(cursor, offset);
+	if (offset >= place->partition.log_start &&
+		(offset < queen_cursor_head(cursor) || queen_cursor_is_acked(cursor, offset)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the message at offset %lld is completed", (long long) offset)));
 	return offset;
 }
 
-/* Opens a lease and makes the message its head. */
+/* Makes a message the head of its lease. */
+static void
+complete_up_to(QueenCursor *cursor, int64 offset, bool allowed)
+{
+	int64		head = queen_cursor_head(cursor);
+
+	if (queen_cursor_unfinished(cursor, head, offset - 1) == 0)
+		return;
+	if (!allowed)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("messages before offset %lld are not completed", (long long) offset),
+				 errdetail("The first of them is at offset %lld.", (long long) head),
+				 errhint("Complete them, or pass complete_before => true.")));
+	queen_cursor_complete_span(cursor, head, offset - 1);
+}
+
+/* Opens a lease and ends it, with the message at the head. */
 static QueenPlace *
 open_at(const pg_uuid_t *uuid, int64 *offset, bool complete_before)
 {
-	QueenLeaseState state;
-	QueenPlace *place = queen_lease_open(uuid, &state);
-	QueenCursor *cursor = &place->cursor;
-	int64		head = queen_cursor_head(cursor);
+	QueenPlace *place = queen_lease_open_live(uuid);
 
-	if (state != QUEEN_LEASE_LIVE)
-		ereport(ERROR,
-				(errcode(ERRCODE_QUEEN_LEASE_LOST),
-				 errmsg("the lease is completed")));
-	*offset = find_offset(cursor, *offset);
-	if (queen_cursor_unfinished(cursor, head, *offset - 1) > 0)
-	{
-		if (!complete_before)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("messages before offset %lld are not completed", (long long) *offset),
-					 errdetail("The first of them is at offset %lld.", (long long) head),
-					 errhint("Complete them, or pass complete_before => true.")));
-		queen_cursor_complete_span(cursor, head, *offset - 1);
-	}
+	*offset = find_offset(place, *offset);
+	complete_up_to(&place->cursor, *offset, complete_before);
+	queen_cursor_end_lease(&place->cursor);
 	place->changed = true;
 
 	return place;
@@ -125,7 +124,6 @@ queen_nack(PG_FUNCTION_ARGS)
 
 	queen_begin("queen.nack()");
 	place = open_at(uuid, &offset, complete_before);
-	queen_cursor_end_lease(&place->cursor);
 	outcome = charge_failure(place, offset, error, delay < 0 ? place->queue->retry_delay : delay);
 	queen_place_write(place);
 	queen_end();
@@ -147,7 +145,6 @@ queen_reject(PG_FUNCTION_ARGS)
 
 	queen_begin("queen.reject()");
 	place = open_at(uuid, &offset, complete_before);
-	queen_cursor_end_lease(&place->cursor);
 	outcome = queen_bury(place, offset, reason, error, place->cursor.failures);
 	queen_place_write(place);
 	queen_end();

@@ -158,7 +158,11 @@ slice_bodies(QueenPayload payloads, uint32 *count)
 	messages = palloc(sizeof(QueenMessage) * room);
 	for (*count = 0; queen_slice_element(&slicer, &body); (*count)++)
 	{
-		QueenMessage *message;
+		QueenMessage message = {
+			.kind = QUEEN_KIND_JSON,
+			.payload = body.data,
+			.payload_len = (uint32_t) body.len
+		};
 
 		if (*count == room)
 		{
@@ -166,13 +170,8 @@ slice_bodies(QueenPayload payloads, uint32 *count)
 			messages = repalloc_huge(messages, sizeof(QueenMessage) * room);
 			CHECK_FOR_INTERRUPTS();
 		}
-		message = &messages[*count];
-		*message = (QueenMessage) {
-			.kind = QUEEN_KIND_JSON,
-				.payload = body.data,
-				.payload_len = (uint32_t) body.len
-		};
-		check_sizes(message, *count);
+		check_sizes(&message, *count);
+		messages[*count] = message;
 	}
 	if (slicer.failed)
 		elog(ERROR, "payload is not valid JSON");
@@ -249,10 +248,13 @@ append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
 	{
 		messages[i] = sorted[i]->message;
 		if (i == 0 || !same_partition(sorted[i - 1], sorted[i]))
-			lanes[nlanes++] = (QueenLane) {
-				.name = sorted[i]->partition,
-					.messages = &messages[i]
-			};
+		{
+			QueenLane  *lane = &lanes[nlanes++];
+
+			memset(lane, 0, sizeof(QueenLane));
+			lane->name = sorted[i]->partition;
+			lane->messages = &messages[i];
+		}
 		lanes[nlanes - 1].count++;
 	}
 	queen_log_append(queue, lanes, nlanes);
