@@ -72,7 +72,7 @@ fetch_rows(QueenReader *reader)
 	int64		limit = 1;
 
 	if (reader->rows)
-		limit = reader->wanted / Max(reader->row.message_count, 1) + 1;
+		limit = Max(reader->wanted, 0) / Max(reader->row.message_count, 1) + 1;
 	forget_rows(reader);
 	reader->rows = queen_segments_from(reader->partition->partition_id,
 									   reader->partition->log_start,
