@@ -14,6 +14,7 @@ OBJS = \
 	src/queen.o \
 	src/settings.o \
 	src/statement.o \
+	src/probe.o \
 	src/locks.o \
 	src/check.o \
 	src/payload.o \

@@ -51,4 +51,13 @@
 #define queen_lock_held(tag, mode)	LockHeldByMe((tag), (mode), false)
 #endif
 
+/* 18: a scan may be instrumented. */
+#if PG_VERSION_NUM < 180000
+#define queen_index_beginscan(table, index, snapshot, nkeys) \
+	index_beginscan((table), (index), (snapshot), (nkeys), 0)
+#else
+#define queen_index_beginscan(table, index, snapshot, nkeys) \
+	index_beginscan((table), (index), (snapshot), NULL, (nkeys), 0)
+#endif
+
 #endif							/* QUEEN_COMPAT_H */

@@ -21,17 +21,13 @@
 
 #include "compat.h"
 #include "cursor_store.h"
+#include "probe.h"
 #include "statement.h"
 
 #define PRUNE_INTERVAL 16
 
-static QueenStatement read_newest = {
-	"SELECT c.version, c.committed, c.lease_nonce, c.lease_start, c.lease_end, c.lease_until,"
-	" c.recent, c.acked, c.deliveries, c.failures, c.not_before FROM queen.cursor c"
-	" WHERE c.partition_id OPERATOR(pg_catalog.=) $1 AND c.group_id OPERATOR(pg_catalog.=) $2"
-	" ORDER BY c.version DESC LIMIT 1",
-	SPI_OK_SELECT, 2, {INT8OID, INT4OID}
-};
+/* All columns up to not_before, in the order of the table. */
+static const QueenProbe newest = {"cursor", "cursor_pkey", 13};
 
 static QueenStatement insert = {
 	"INSERT INTO queen.cursor (partition_id, group_id, version, committed, lease_nonce,"
@@ -187,39 +183,50 @@ decode_recent(Datum value, QueenCursor *cursor)
 	memcpy(cursor->recent, numbers, sizeof(int64) * cursor->nrecent);
 }
 
-/* The row of the last result. */
+/* A row as a cursor. */
 static void
-take_cursor(QueenCursor *cursor)
+take_cursor(const QueenRow *row, QueenCursor *cursor)
 {
-	QueenRow	row;
-
-	queen_fetch(SPI_tuptable, 0, &row);
-	cursor->version = DatumGetInt64(row.values[0]);
-	cursor->committed = DatumGetInt64(row.values[1]);
-	if (!row.nulls[2])
+	cursor->version = DatumGetInt64(row->values[2]);
+	cursor->committed = DatumGetInt64(row->values[3]);
+	if (!row->nulls[4])
 	{
-		cursor->lease_nonce = DatumGetInt64(row.values[2]);
-		cursor->lease_start = DatumGetInt64(row.values[3]);
-		cursor->lease_end = DatumGetInt64(row.values[4]);
-		cursor->lease_until = DatumGetTimestampTz(row.values[5]);
+		cursor->lease_nonce = DatumGetInt64(row->values[4]);
+		cursor->lease_start = DatumGetInt64(row->values[5]);
+		cursor->lease_end = DatumGetInt64(row->values[6]);
+		cursor->lease_until = DatumGetTimestampTz(row->values[7]);
 	}
-	if (!row.nulls[6])
-		decode_recent(row.values[6], cursor);
-	if (!row.nulls[7])
-		decode_spans(row.values[7], cursor);
-	if (!row.nulls[8])
-		decode_steps(row.values[8], cursor);
-	cursor->failures = DatumGetInt32(row.values[9]);
-	if (!row.nulls[10])
-		cursor->not_before = DatumGetTimestampTz(row.values[10]);
+	if (!row->nulls[8])
+		decode_recent(row->values[8], cursor);
+	if (!row->nulls[9])
+		decode_spans(row->values[9], cursor);
+	if (!row->nulls[10])
+		decode_steps(row->values[10], cursor);
+	cursor->failures = DatumGetInt32(row->values[11]);
+	if (!row->nulls[12])
+		cursor->not_before = DatumGetTimestampTz(row->values[12]);
+}
+
+/* Reads the newest version that is not below another one. */
+static bool
+probe_newest(int64 partition_id, int32 group_id, int64 version, QueenRow *row)
+{
+	QueenKeys	keys = {.count = 0};
+
+	queen_key_int8(&keys, partition_id);
+	queen_key_int4(&keys, group_id);
+	queen_key_int8_from(&keys, version);
+	return queen_probe(&newest, &keys, BackwardScanDirection, row);
 }
 
 /* The newest version; false, and a cursor never written, where there is none. */
 bool
 queen_cursor_read(int64 partition_id, int32 group_id, QueenCursor *cursor)
 {
-	QueenParameters parameters = {.count = 0};
-	uint64		rows;
+	static QueenHint versions[QUEEN_HINTS];
+	QueenHint  *hint = queen_hint(versions, (uint64) partition_id ^ ((uint64) group_id << 48));
+	QueenRow	row;
+	bool		found;
 
 	memset(cursor, 0, sizeof(QueenCursor));
 	cursor->partition_id = partition_id;
@@ -228,14 +235,14 @@ queen_cursor_read(int64 partition_id, int32 group_id, QueenCursor *cursor)
 	cursor->lease_until = DT_NOBEGIN;
 	cursor->not_before = DT_NOBEGIN;
 
-	queen_bind(&parameters, Int64GetDatum(partition_id));
-	queen_bind(&parameters, Int32GetDatum(group_id));
-	rows = queen_execute(&read_newest, &parameters, 1);
-	if (rows > 0)
-		take_cursor(cursor);
-	queen_forget_result();
-
-	return rows > 0;
+	found = (hint->value > 0 && probe_newest(partition_id, group_id, hint->value, &row)) ||
+		probe_newest(partition_id, group_id, 1, &row);
+	if (found)
+	{
+		take_cursor(&row, cursor);
+		hint->value = cursor->version;
+	}
+	return found;
 }
 
 /* Removes the versions before the one just written. */

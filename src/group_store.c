@@ -12,23 +12,16 @@
 #include "utils/timestamp.h"
 
 #include "group_store.h"
+#include "probe.h"
 #include "statement.h"
 
-#define COLUMNS "g.group_id, g.queue_id, g.number, g.name, g.subscription_from"
-
-static QueenStatement by_name = {
-	"SELECT " COLUMNS " FROM queen.consumer_group g"
-	" WHERE g.queue_id OPERATOR(pg_catalog.=) $1 AND g.name OPERATOR(pg_catalog.=) $2",
-	SPI_OK_SELECT, 2, {INT4OID, TEXTOID}
-};
-
-static QueenStatement by_id = {
-	"SELECT " COLUMNS " FROM queen.consumer_group g WHERE g.group_id OPERATOR(pg_catalog.=) $1",
-	SPI_OK_SELECT, 1, {INT4OID}
-};
+/* All columns up to subscription_from, in the order of the table. */
+static const QueenProbe by_name = {"consumer_group", "consumer_group_queue_id_name_key", 6};
+static const QueenProbe by_id = {"consumer_group", "consumer_group_pkey", 6};
 
 static QueenStatement list = {
-	"SELECT " COLUMNS " FROM queen.consumer_group g WHERE g.queue_id OPERATOR(pg_catalog.=) $1"
+	"SELECT g.group_id, g.queue_id, g.number, g.name, g.subscription_mode, g.subscription_from"
+	" FROM queen.consumer_group g WHERE g.queue_id OPERATOR(pg_catalog.=) $1"
 	" ORDER BY g.number",
 	SPI_OK_SELECT, 1, {INT4OID}
 };
@@ -55,32 +48,28 @@ static QueenStatement delete = {
 	SPI_OK_DELETE, 1, {INT4OID}
 };
 
-/* Row n of the last result. */
+/* A row as a group. */
 static void
-take_group(uint64 n, QueenGroup *group)
+take_group(const QueenRow *row, QueenGroup *group)
 {
-	QueenRow	row;
-
-	queen_fetch(SPI_tuptable, n, &row);
-	group->group_id = DatumGetInt32(row.values[0]);
-	group->queue_id = DatumGetInt32(row.values[1]);
-	group->number = DatumGetInt16(row.values[2]);
-	group->name = DatumGetTextPCopy(row.values[3]);
-	group->subscription_from = DatumGetTimestampTz(row.values[4]);
+	group->group_id = DatumGetInt32(row->values[0]);
+	group->queue_id = DatumGetInt32(row->values[1]);
+	group->number = DatumGetInt16(row->values[2]);
+	group->name = DatumGetTextPCopy(row->values[3]);
+	group->subscription_from = DatumGetTimestampTz(row->values[5]);
 }
 
-/* The one row of the last result, or NULL where there is none. */
+/* One group, or NULL where there is none. */
 static QueenGroup *
-take_one(uint64 rows)
+find_group(const QueenProbe *probe, QueenKeys *keys)
 {
-	QueenGroup *group = NULL;
+	QueenGroup *group;
+	QueenRow	row;
 
-	if (rows > 0)
-	{
-		group = palloc(sizeof(QueenGroup));
-		take_group(0, group);
-	}
-	queen_forget_result();
+	if (!queen_probe(probe, keys, ForwardScanDirection, &row))
+		return NULL;
+	group = palloc(sizeof(QueenGroup));
+	take_group(&row, group);
 
 	return group;
 }
@@ -89,21 +78,21 @@ take_one(uint64 rows)
 QueenGroup *
 queen_group_by_name(int32 queue_id, text *name)
 {
-	QueenParameters parameters = {.count = 0};
+	QueenKeys	keys = {.count = 0};
 
-	queen_bind(&parameters, Int32GetDatum(queue_id));
-	queen_bind(&parameters, PointerGetDatum(name));
-	return take_one(queen_execute(&by_name, &parameters, 1));
+	queen_key_int4(&keys, queue_id);
+	queen_key_text(&keys, name);
+	return find_group(&by_name, &keys);
 }
 
 /* The group of an id, or NULL. */
 QueenGroup *
 queen_group_by_id(int32 group_id)
 {
-	QueenParameters parameters = {.count = 0};
+	QueenKeys	keys = {.count = 0};
 
-	queen_bind(&parameters, Int32GetDatum(group_id));
-	return take_one(queen_execute(&by_id, &parameters, 1));
+	queen_key_int4(&keys, group_id);
+	return find_group(&by_id, &keys);
 }
 
 /* All groups of a queue. */
@@ -117,7 +106,12 @@ queen_group_list(int32 queue_id, QueenGroup **groups)
 	rows = (int) queen_execute(&list, &parameters, 0);
 	*groups = palloc(sizeof(QueenGroup) * Max(rows, 1));
 	for (int i = 0; i < rows; i++)
-		take_group(i, &(*groups)[i]);
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, i, &row);
+		take_group(&row, &(*groups)[i]);
+	}
 	queen_forget_result();
 
 	return rows;

@@ -15,20 +15,17 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "log_store.h"
+#include "probe.h"
 #include "statement.h"
 
-static QueenStatement partition_by_name = {
-	"SELECT p.partition_id, p.queue_id, p.name, p.log_start, p.last_at FROM queen.partition p"
-	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1 AND p.name OPERATOR(pg_catalog.=) $2",
-	SPI_OK_SELECT, 2, {INT4OID, TEXTOID}
-};
+/* Columns partition_id, queue_id, name, log_start, last_at. */
+static const QueenProbe partition_by_name = {"partition", "partition_queue_id_name_key", 5};
+static const QueenProbe partition_by_id = {"partition", "partition_pkey", 5};
 
-static QueenStatement partition_by_id = {
-	"SELECT p.partition_id, p.queue_id, p.name, p.log_start, p.last_at FROM queen.partition p"
-	" WHERE p.partition_id OPERATOR(pg_catalog.=) $1",
-	SPI_OK_SELECT, 1, {INT8OID}
-};
+/* Columns partition_id, base_offset, created_at, message_count; not the frames. */
+static const QueenProbe segment_by_offset = {"segment", "segment_pkey", 4};
 
 static QueenStatement partition_insert = {
 	"INSERT INTO queen.partition (queue_id, name, created_at, oldest_at)"
@@ -74,13 +71,6 @@ static QueenStatement candidates = {
 	SPI_OK_SELECT, 7, {INT4OID, INT4OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID}
 };
 
-static QueenStatement segment_tail = {
-	"SELECT s.base_offset OPERATOR(pg_catalog.+) s.message_count, s.created_at FROM queen.segment s"
-	" WHERE s.partition_id OPERATOR(pg_catalog.=) $1 AND s.base_offset OPERATOR(pg_catalog.>=) $2"
-	" ORDER BY s.base_offset DESC LIMIT 1",
-	SPI_OK_SELECT, 2, {INT8OID, INT8OID}
-};
-
 static QueenStatement segment_insert = {
 	"INSERT INTO queen.segment (partition_id, base_offset, created_at, message_count, frames)"
 	" VALUES ($1, $2, $3, $4, $5)",
@@ -98,15 +88,6 @@ static QueenStatement segments_from = {
 	" ORDER BY b.base_offset DESC LIMIT 1), $3)"
 	" ORDER BY s.base_offset LIMIT $4",
 	SPI_OK_SELECT, 4, {INT8OID, INT8OID, INT8OID, INT4OID}
-};
-
-/* The segment that holds an offset, without its frames. */
-static QueenStatement segment_at = {
-	"SELECT s.base_offset, s.created_at, s.message_count FROM queen.segment s"
-	" WHERE s.partition_id OPERATOR(pg_catalog.=) $1"
-	" AND s.base_offset OPERATOR(pg_catalog.>=) $2 AND s.base_offset OPERATOR(pg_catalog.<=) $3"
-	" ORDER BY s.base_offset DESC LIMIT 1",
-	SPI_OK_SELECT, 3, {INT8OID, INT8OID, INT8OID}
 };
 
 /*
@@ -132,45 +113,42 @@ static QueenStatement purge = {
 	SPI_OK_SELECT, 1, {INT4OID}
 };
 
-/* The one row of the last result as a partition; false where there is none. */
+/* A row as a partition; false where there is none. */
 static bool
-take_partition(uint64 rows, QueenPartition *partition)
+find_partition(const QueenProbe *probe, QueenKeys *keys, QueenPartition *partition)
 {
-	if (rows > 0)
-	{
-		QueenRow	row;
+	QueenRow	row;
 
-		queen_fetch(SPI_tuptable, 0, &row);
-		partition->partition_id = DatumGetInt64(row.values[0]);
-		partition->queue_id = DatumGetInt32(row.values[1]);
-		partition->name = DatumGetTextPCopy(row.values[2]);
-		partition->log_start = DatumGetInt64(row.values[3]);
-		partition->last_at = DatumGetTimestampTz(row.values[4]);
-	}
-	queen_forget_result();
+	if (!queen_probe(probe, keys, ForwardScanDirection, &row))
+		return false;
+	partition->partition_id = DatumGetInt64(row.values[0]);
+	partition->queue_id = DatumGetInt32(row.values[1]);
+	partition->name = DatumGetTextPP(row.values[2]);
+	partition->log_start = DatumGetInt64(row.values[3]);
+	partition->last_at = DatumGetTimestampTz(row.values[4]);
 
-	return rows > 0;
+	return true;
 }
 
 /* The partition of a name. */
 bool
 queen_partition_by_name(int32 queue_id, text *name, QueenPartition *partition)
 {
-	QueenParameters parameters = {.count = 0};
+	QueenKeys	keys = {.count = 0};
 
-	queen_bind(&parameters, Int32GetDatum(queue_id));
-	queen_bind(&parameters, PointerGetDatum(name));
-	return take_partition(queen_execute(&partition_by_name, &parameters, 1), partition);
+	queen_key_int4(&keys, queue_id);
+	queen_key_text(&keys, name);
+	return find_partition(&partition_by_name, &keys, partition);
 }
 
 /* The partition of an id. */
 bool
 queen_partition_by_id(int64 partition_id, QueenPartition *partition)
 {
-	QueenParameters parameters = {.count = 0};
+	QueenKeys	keys = {.count = 0};
 
-	queen_bind(&parameters, Int64GetDatum(partition_id));
-	return take_partition(queen_execute(&partition_by_id, &parameters, 1), partition);
+	queen_key_int8(&keys, partition_id);
+	return find_partition(&partition_by_id, &keys, partition);
 }
 
 /* Makes a partition, about to be pushed to. */
@@ -248,27 +226,46 @@ queen_partition_candidates(const QueenCandidateSearch *search, int64 after,
 	return rows;
 }
 
+/* The newest segment that begins at or before an offset, without its frames. */
+bool
+queen_segment_at(int64 partition_id, int64 log_start, int64 offset,
+				 QueenSegmentRow *segment)
+{
+	QueenKeys	keys = {.count = 0};
+	QueenRow	row;
+
+	queen_key_int8(&keys, partition_id);
+	queen_key_int8_from(&keys, log_start);
+	queen_key_int8_to(&keys, offset);
+	if (!queen_probe(&segment_by_offset, &keys, BackwardScanDirection, &row))
+		return false;
+	segment->base_offset = DatumGetInt64(row.values[1]);
+	segment->created_at = DatumGetTimestampTz(row.values[2]);
+	segment->message_count = DatumGetInt32(row.values[3]);
+	segment->frames = (Datum) 0;
+
+	return true;
+}
+
 /* Where the next message goes; false where no segment is kept. */
 bool
 queen_segment_tail(int64 partition_id, int64 log_start, QueenTail *tail)
 {
-	QueenParameters parameters = {.count = 0};
-	uint64		rows;
+	static QueenHint tails[QUEEN_HINTS];
+	QueenHint  *hint = queen_hint(tails, (uint64) partition_id);
+	QueenSegmentRow segment;
 
-	queen_bind(&parameters, Int64GetDatum(partition_id));
-	queen_bind(&parameters, Int64GetDatum(log_start));
-	rows = queen_execute(&segment_tail, &parameters, 1);
-	if (rows > 0)
+	if (hint->value < log_start ||
+		!queen_segment_at(partition_id, hint->value, PG_INT64_MAX, &segment))
 	{
-		QueenRow	row;
-
-		queen_fetch(SPI_tuptable, 0, &row);
-		tail->next_offset = DatumGetInt64(row.values[0]);
-		tail->created_at = DatumGetTimestampTz(row.values[1]);
+		if (!queen_segment_at(partition_id, log_start, PG_INT64_MAX, &segment))
+			return false;
 	}
-	queen_forget_result();
+	hint->value = segment.base_offset;
+	tail->next_offset = segment.base_offset + segment.message_count;
+	tail->created_at = segment.created_at;
 
-	return rows > 0;
+	return true;
 }
 
 /* Appends a segment. */
@@ -315,33 +312,6 @@ queen_segment_row(SPITupleTable *result, uint64 n, QueenSegmentRow *segment)
 	segment->created_at = DatumGetTimestampTz(row.values[1]);
 	segment->message_count = DatumGetInt32(row.values[2]);
 	segment->frames = row.values[3];
-}
-
-/* The newest segment at or before an offset, without its frames. */
-bool
-queen_segment_at(int64 partition_id, int64 log_start, int64 offset,
-				 QueenSegmentRow *segment)
-{
-	QueenParameters parameters = {.count = 0};
-	uint64		rows;
-
-	queen_bind(&parameters, Int64GetDatum(partition_id));
-	queen_bind(&parameters, Int64GetDatum(log_start));
-	queen_bind(&parameters, Int64GetDatum(offset));
-	rows = queen_execute(&segment_at, &parameters, 1);
-	if (rows > 0)
-	{
-		QueenRow	row;
-
-		queen_fetch(SPI_tuptable, 0, &row);
-		segment->base_offset = DatumGetInt64(row.values[0]);
-		segment->created_at = DatumGetTimestampTz(row.values[1]);
-		segment->message_count = DatumGetInt32(row.values[2]);
-		segment->frames = (Datum) 0;
-	}
-	queen_forget_result();
-
-	return rows > 0;
 }
 
 /* Removes all messages of a queue and answers how many. */

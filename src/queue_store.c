@@ -12,22 +12,14 @@
 #include "utils/timestamp.h"
 
 #include "check.h"
+#include "compat.h"
+#include "probe.h"
 #include "queue_store.h"
 #include "statement.h"
 
-#define COLUMNS "q.queue_id, q.name, q.owner::oid, q.partitions, q.lease, q.retry_limit," \
-	" q.retry_delay, q.max_deliveries, q.on_exhausted OPERATOR(pg_catalog.=) 'drop'," \
-	" q.max_backlog, q.paused_at IS NOT NULL"
-
-static QueenStatement by_name = {
-	"SELECT " COLUMNS " FROM queen.queue q WHERE q.name OPERATOR(pg_catalog.=) $1",
-	SPI_OK_SELECT, 1, {TEXTOID}
-};
-
-static QueenStatement by_id = {
-	"SELECT " COLUMNS " FROM queen.queue q WHERE q.queue_id OPERATOR(pg_catalog.=) $1",
-	SPI_OK_SELECT, 1, {INT4OID}
-};
+/* All columns up to paused_at, in the order of the table. */
+static const QueenProbe by_name = {"queue", "queue_name_key", 11};
+static const QueenProbe by_id = {"queue", "queue_pkey", 11};
 
 static QueenStatement insert = {
 	"INSERT INTO queen.queue (name, owner, created_at) VALUES ($1, $2::pg_catalog.regrole, $3)",
@@ -108,31 +100,36 @@ run_for_queue(QueenStatement *statement, int32 queue_id)
 	return queen_execute(statement, &parameters, 0);
 }
 
-/* The one row of the last result as a queue, or NULL where there is none. */
-static QueenQueue *
-take_queue(uint64 rows)
+/* Whether a value of on_exhausted is "drop". */
+static bool
+is_drop(Datum on_exhausted)
 {
-	QueenQueue *queue = NULL;
+	text	   *word = DatumGetTextPP(on_exhausted);
 
-	if (rows > 0)
-	{
-		QueenRow	row;
+	return VARSIZE_ANY_EXHDR(word) == 4 && memcmp(VARDATA_ANY(word), "drop", 4) == 0;
+}
 
-		queen_fetch(SPI_tuptable, 0, &row);
-		queue = palloc(sizeof(QueenQueue));
-		queue->queue_id = DatumGetInt32(row.values[0]);
-		queue->name = DatumGetTextPCopy(row.values[1]);
-		queue->owner = DatumGetObjectId(row.values[2]);
-		queue->partitions = DatumGetInt32(row.values[3]);
-		queue->lease = queen_interval_us(DatumGetIntervalP(row.values[4]));
-		queue->retry_limit = DatumGetInt32(row.values[5]);
-		queue->retry_delay = queen_interval_us(DatumGetIntervalP(row.values[6]));
-		queue->max_deliveries = row.nulls[7] ? 0 : DatumGetInt32(row.values[7]);
-		queue->drop_exhausted = DatumGetBool(row.values[8]);
-		queue->max_backlog = row.nulls[9] ? 0 : DatumGetInt64(row.values[9]);
-		queue->paused = DatumGetBool(row.values[10]);
-	}
-	queen_forget_result();
+/* A row as a queue. */
+static QueenQueue *
+find_queue(const QueenProbe *probe, QueenKeys *keys)
+{
+	QueenQueue *queue;
+	QueenRow	row;
+
+	if (!queen_probe(probe, keys, ForwardScanDirection, &row))
+		return NULL;
+	queue = palloc(sizeof(QueenQueue));
+	queue->queue_id = DatumGetInt32(row.values[0]);
+	queue->name = DatumGetTextPP(row.values[1]);
+	queue->owner = DatumGetObjectId(row.values[2]);
+	queue->partitions = DatumGetInt32(row.values[3]);
+	queue->lease = queen_interval_us(DatumGetIntervalP(row.values[4]));
+	queue->retry_limit = DatumGetInt32(row.values[5]);
+	queue->retry_delay = queen_interval_us(DatumGetIntervalP(row.values[6]));
+	queue->max_deliveries = row.nulls[7] ? 0 : DatumGetInt32(row.values[7]);
+	queue->drop_exhausted = is_drop(row.values[8]);
+	queue->max_backlog = row.nulls[9] ? 0 : DatumGetInt64(row.values[9]);
+	queue->paused = !row.nulls[10];
 
 	return queue;
 }
@@ -141,17 +138,20 @@ take_queue(uint64 rows)
 QueenQueue *
 queen_queue_by_name(text *name)
 {
-	QueenParameters parameters = {.count = 0};
+	QueenKeys	keys = {.count = 0};
 
-	queen_bind(&parameters, PointerGetDatum(name));
-	return take_queue(queen_execute(&by_name, &parameters, 1));
+	queen_key_text(&keys, name);
+	return find_queue(&by_name, &keys);
 }
 
 /* The queue of an id, or NULL. */
 QueenQueue *
 queen_queue_by_id(int32 queue_id)
 {
-	return take_queue(run_for_queue(&by_id, queue_id));
+	QueenKeys	keys = {.count = 0};
+
+	queen_key_int4(&keys, queue_id);
+	return find_queue(&by_id, &keys);
 }
 
 /* Makes a queue with the defaults of the table. */

@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * probe.c
+ *	  Reads one row by an index, without a statement.
+ *
+ * The look-ups that every verb begins with (queue, partition, group, tail,
+ * newest cursor) are single steps on a unique index. As saved statements each
+ * costs four to six times what the step itself costs, for the start and the
+ * end of an executor; docs/performance.md has the figures. What they share
+ * with statements: the latest snapshot, the transaction's own changes, and no
+ * rights but those that the verb has checked. And no planner, so no plan that
+ * could be a wrong one.
+ *
+ * Tables and indexes are found by name at each probe, from the system caches:
+ * nothing here outlives a DROP EXTENSION.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "executor/tuptable.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "probe.h"
+
+/* Adds a condition on the next column of the index. */
+static void
+add_key(QueenKeys *keys, int column, StrategyNumber strategy, RegProcedure procedure,
+		Datum value)
+{
+	Assert(keys->count < QUEEN_MAX_KEYS);
+	ScanKeyInit(&keys->keys[keys->count++], column, strategy, procedure, value);
+}
+
+/* The column that comes after those which have a condition. */
+static int
+next_column(const QueenKeys *keys)
+{
+	return keys->count + 1;
+}
+
+/* column = value */
+void
+queen_key_int4(QueenKeys *keys, int32 value)
+{
+	add_key(keys, next_column(keys), BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(value));
+}
+
+/* column = value */
+void
+queen_key_int8(QueenKeys *keys, int64 value)
+{
+	add_key(keys, next_column(keys), BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(value));
+}
+
+/* column >= value; comes last, or before queen_key_int8_to() */
+void
+queen_key_int8_from(QueenKeys *keys, int64 value)
+{
+	add_key(keys, next_column(keys), BTGreaterEqualStrategyNumber, F_INT8GE,
+			Int64GetDatum(value));
+}
+
+/* column <= value, the same column as queen_key_int8_from() */
+void
+queen_key_int8_to(QueenKeys *keys, int64 value)
+{
+	add_key(keys, keys->count, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(value));
+}
+
+/* column = value; names have collation "C", which is what ScanKeyInit() sets */
+void
+queen_key_text(QueenKeys *keys, const text *value)
+{
+	add_key(keys, next_column(keys), BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(value));
+}
+
+/* Opens a relation of ours; the lock is kept to the end of the transaction. */
+static Oid
+find_relation(const char *name)
+{
+	Oid			relation = get_relname_relid(name, get_namespace_oid("queen", false));
+
+	if (!OidIsValid(relation))
+		elog(ERROR, "relation queen.%s does not exist", name);
+	return relation;
+}
+
+/* Copies the leading columns of a row out of its page. */
+static void
+copy_row(TupleTableSlot *slot, int ncolumns, QueenRow *row)
+{
+	slot_getsomeattrs(slot, ncolumns);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, i);
+
+		row->nulls[i] = slot->tts_isnull[i];
+		row->values[i] = row->nulls[i] ? (Datum) 0 :
+			datumCopy(slot->tts_values[i], attribute->attbyval, attribute->attlen);
+	}
+}
+
+/* Reads the first row in a direction. */
+bool
+queen_probe(const QueenProbe *probe, QueenKeys *keys, ScanDirection direction,
+			QueenRow *row)
+{
+	Relation	table = table_open(find_relation(probe->table), AccessShareLock);
+	Relation	index = index_open(find_relation(probe->index), AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	IndexScanDesc scan;
+	bool		found;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	scan = queen_index_beginscan(table, index, GetActiveSnapshot(), keys->count);
+	index_rescan(scan, keys->keys, keys->count, NULL, 0);
+	found = index_getnext_slot(scan, direction, slot);
+	if (found)
+		copy_row(slot, probe->ncolumns, row);
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	PopActiveSnapshot();
+	index_close(index, NoLock);
+	table_close(table, NoLock);
+
+	return found;
+}

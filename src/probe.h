@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * probe.h
+ *	  Reads one row by an index, without a statement.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_PROBE_H
+#define QUEEN_PROBE_H
+
+#include "access/sdir.h"
+#include "access/skey.h"
+
+#include "statement.h"
+
+/* A table, one of its indexes, and how many of its columns are read. */
+typedef struct QueenProbe
+{
+	const char *table;
+	const char *index;
+	int			ncolumns;
+} QueenProbe;
+
+#define QUEEN_MAX_KEYS 3
+
+/* Conditions on the leading columns of the index, in their order. */
+typedef struct QueenKeys
+{
+	ScanKeyData keys[QUEEN_MAX_KEYS];
+	int			count;
+} QueenKeys;
+
+/*
+ * Where the newest row of a key was last seen in this session. A scan for the
+ * newest row begins at the end of its range and reads on to the end of the
+ * page; a lower bound lets it read one entry instead of hundreds. The bound may
+ * be wrong either way (another session went on, this one rolled back): a scan
+ * that finds nothing above it is done again without it.
+ */
+#define QUEEN_HINTS 1024
+
+typedef struct QueenHint
+{
+	uint64		key;
+	int64		value;
+} QueenHint;
+
+static inline QueenHint *
+queen_hint(QueenHint *hints, uint64 key)
+{
+	QueenHint  *hint = &hints[key % QUEEN_HINTS];
+
+	if (hint->key != key)
+	{
+		hint->key = key;
+		hint->value = PG_INT64_MIN;
+	}
+	return hint;
+}
+
+extern void queen_key_int4(QueenKeys *keys, int32 value);
+extern void queen_key_int8(QueenKeys *keys, int64 value);
+extern void queen_key_int8_from(QueenKeys *keys, int64 value);
+extern void queen_key_int8_to(QueenKeys *keys, int64 value);
+extern void queen_key_text(QueenKeys *keys, const text *value);
+
+/* The first row in a direction, its values copied; false where there is none. */
+extern bool queen_probe(const QueenProbe *probe, QueenKeys *keys,
+						ScanDirection direction, QueenRow *row);
+
+#endif							/* QUEEN_PROBE_H */
