@@ -24,6 +24,9 @@
 static const QueenProbe partition_by_name = {"partition", "partition_queue_id_name_key", 5};
 static const QueenProbe partition_by_id = {"partition", "partition_pkey", 5};
 
+/* Column partition_id, of the first or last partition of a queue. */
+static const QueenProbe partition_by_queue = {"partition", "partition_queue_idx", 1};
+
 /* Columns partition_id, base_offset, created_at, message_count; not the frames. */
 static const QueenProbe segment_by_offset = {"segment", "segment_pkey", 4};
 
@@ -38,18 +41,12 @@ static QueenStatement partition_set_oldest = {
 	SPI_OK_UPDATE, 2, {INT8OID, TIMESTAMPTZOID}
 };
 
-static QueenStatement partition_range = {
-	"SELECT (SELECT p.partition_id FROM queen.partition p WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
-	" ORDER BY p.partition_id LIMIT 1),"
-	" (SELECT p.partition_id FROM queen.partition p WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
-	" ORDER BY p.partition_id DESC LIMIT 1)",
-	SPI_OK_SELECT, 1, {INT4OID}
-};
-
 /*
  * Partitions that have something for a group, looked at without a lock: not
  * leased, not held back, and with an offset beyond the cursor. A group that
- * was never there begins at its subscription's time.
+ * was never there begins at its subscription's time. Compared as rows, since
+ * with queue_id = $1 the primary key, too, would give the order, and a walk
+ * over it meets the partitions of all queues.
  */
 static QueenStatement candidates = {
 	"SELECT p.partition_id FROM queen.partition p"
@@ -61,13 +58,13 @@ static QueenStatement candidates = {
 	" WHERE s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
 	" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start"
 	" ORDER BY s.base_offset DESC LIMIT 1) t"
-	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
-	" AND p.partition_id OPERATOR(pg_catalog.>) $3 AND p.partition_id OPERATOR(pg_catalog.<=) $4"
+	" WHERE ROW(p.queue_id, p.partition_id) OPERATOR(pg_catalog.>) ROW($1, $3)"
+	" AND ROW(p.queue_id, p.partition_id) OPERATOR(pg_catalog.<=) ROW($1, $4)"
 	" AND (c.lease_until IS NULL OR c.lease_until OPERATOR(pg_catalog.<=) $5)"
 	" AND (c.not_before IS NULL OR c.not_before OPERATOR(pg_catalog.<=) $5)"
 	" AND CASE WHEN c.committed IS NULL THEN t.created_at OPERATOR(pg_catalog.>=) $6"
 	" ELSE t.next_offset OPERATOR(pg_catalog.-) 1 OPERATOR(pg_catalog.>) c.committed END"
-	" ORDER BY p.partition_id LIMIT $7",
+	" ORDER BY p.queue_id, p.partition_id LIMIT $7",
 	SPI_OK_SELECT, 7, {INT4OID, INT4OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID}
 };
 
@@ -185,17 +182,18 @@ queen_partition_set_oldest(int64 partition_id, TimestampTz oldest_at)
 bool
 queen_partition_range(int32 queue_id, int64 *first, int64 *last)
 {
-	QueenParameters parameters = {.count = 0};
-	QueenRow	row;
+	QueenKeys	keys = {.count = 0};
+	QueenRow	lowest;
+	QueenRow	highest;
 
-	queen_bind(&parameters, Int32GetDatum(queue_id));
-	queen_execute(&partition_range, &parameters, 1);
-	queen_fetch(SPI_tuptable, 0, &row);
-	*first = DatumGetInt64(row.values[0]);
-	*last = DatumGetInt64(row.values[1]);
-	queen_forget_result();
+	queen_key_int4(&keys, queue_id);
+	if (!queen_probe(&partition_by_queue, &keys, ForwardScanDirection, &lowest) ||
+		!queen_probe(&partition_by_queue, &keys, BackwardScanDirection, &highest))
+		return false;
+	*first = DatumGetInt64(lowest.values[0]);
+	*last = DatumGetInt64(highest.values[0]);
 
-	return !row.nulls[0] && !row.nulls[1];
+	return true;
 }
 
 /* Partitions in (after, through] that look ready, ascending, at most limit. */
