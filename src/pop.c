@@ -31,7 +31,7 @@
 #include "statement.h"
 
 #define MAX_BATCH			1000000
-#define FEW_CANDIDATES		2
+#define FEW_CANDIDATES		4
 #define MANY_CANDIDATES		64
 
 /* A pop whose candidates were all taken by others looks again, this often. */
@@ -98,20 +98,29 @@ walk(QueenPop *pop, int64 after, int64 through)
 	};
 	int64		candidates[MANY_CANDIDATES];
 	int			limit = FEW_CANDIDATES;
-	int			found = limit;
+	bool		known;
+	Turn	   *turn = find_turn(search.group_id, &known);
 
-	while (found == limit && queen_pop_has_budget(pop))
+	while (queen_pop_has_budget(pop))
 	{
-		limit = Min(limit * 2, MANY_CANDIDATES);
-		found = queen_partition_candidates(&search, after, through, candidates, limit);
-		for (int i = 0; i < found && queen_pop_has_budget(pop); i++)
-		{
-			bool		known;
+		int			found = queen_partition_candidates(&search, after, through, candidates, limit);
+		int			tried = 0;
 
-			queen_claim(pop, candidates[i]);
-			after = candidates[i];
-			find_turn(search.group_id, &known)->partition_id = after;
+		while (tried < found && queen_pop_has_budget(pop))
+		{
+			queen_claim(pop, candidates[tried]);
+			turn->partition_id = after = candidates[tried++];
 		}
+		if (tried < found)
+			break;
+		if (found < limit)
+		{
+			/* Nothing is left above: the next walk begins at the bottom. */
+			if (through == PG_INT64_MAX)
+				turn->partition_id = 0;
+			break;
+		}
+		limit = Min(limit * 2, MANY_CANDIDATES);
 	}
 }
 
