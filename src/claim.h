@@ -28,7 +28,8 @@ typedef struct QueenPop
 	int64		delivered;
 	bool		stale;			/* a candidate was taken before we came */
 
-	QueenLease *held;			/* completed in this call, their cursors not yet written */
+	QueenLease *held;			/* completed in this call, their cursors not
+								 * yet written */
 	int			nheld;
 
 	Tuplestorestate *rows;
