@@ -326,21 +326,22 @@ CREATE FUNCTION queen.renew(lease uuid, lease_time interval DEFAULT NULL) RETURN
 LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_renew';
 
 /* ------------------------------------------------------------------------
- * Views. Each number comes from a newest row, found by index.
+ * Views. Each number comes from a newest row, found by index. They are security
+ * barriers: no function of the reader's sees a row that the view does not show.
  * ------------------------------------------------------------------------ */
 
 /* Where a group that never popped a partition begins there. */
 CREATE FUNCTION queen._start_offset(partition_id bigint, group_id int) RETURNS bigint
 LANGUAGE C STABLE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_start_offset';
 
-CREATE VIEW queen.queues AS
+CREATE VIEW queen.queues WITH (security_barrier) AS
 SELECT q.name AS queue, q.owner, q.paused_at IS NOT NULL AS paused, q.paused_at,
 	   q.partitions, q.lease, q.retry_limit, q.retry_delay, q.max_deliveries,
 	   q.on_exhausted, q.max_backlog, q.created_at
   FROM queen.queue q
  WHERE pg_catalog.pg_has_role(q.owner, 'USAGE');
 
-CREATE VIEW queen.partitions AS
+CREATE VIEW queen.partitions WITH (security_barrier) AS
 SELECT q.name AS queue, p.name AS partition,
 	   p.log_start AS first_offset,
 	   coalesce(t.next_offset, p.log_start) AS next_offset,
@@ -358,9 +359,10 @@ SELECT q.name AS queue, p.name AS partition,
 
 /*
  * One row for each group and partition, whether popped yet or not. The first
- * offset not yet done is head; what is acknowledged beyond it does not count.
+ * offset not yet done is head, computed once for all that uses it (OFFSET 0);
+ * what is acknowledged beyond it does not count.
  */
-CREATE VIEW queen.cursors AS
+CREATE VIEW queen.cursors WITH (security_barrier) AS
 SELECT q.name AS queue, g.name AS consumer_group, p.name AS partition,
 	   c.committed,
 	   coalesce(t.next_offset, p.log_start) AS next_offset,
@@ -392,7 +394,8 @@ SELECT q.name AS queue, g.name AS consumer_group, p.name AS partition,
 		SELECT greatest(p.log_start,
 						CASE WHEN c.version IS NOT NULL THEN c.committed + 1
 							 WHEN g.subscription_from = '-infinity' THEN p.log_start
-							 ELSE queen._start_offset(p.partition_id, g.group_id) END) AS head) h
+							 ELSE queen._start_offset(p.partition_id, g.group_id) END) AS head
+		OFFSET 0) h
   CROSS JOIN LATERAL (
 		SELECT coalesce(sum(upper(r.r) - greatest(lower(r.r), h.head))
 						FILTER (WHERE upper(r.r) > h.head), 0) AS ahead,
@@ -411,7 +414,7 @@ SELECT q.name AS queue, g.name AS consumer_group, p.name AS partition,
 		 ORDER BY s.base_offset DESC LIMIT 1) o ON true
  WHERE pg_catalog.pg_has_role(q.owner, 'USAGE');
 
-CREATE VIEW queen.consumer_groups AS
+CREATE VIEW queen.consumer_groups WITH (security_barrier) AS
 SELECT q.name AS queue, g.name AS consumer_group,
 	   g.subscription_mode, nullif(g.subscription_from, '-infinity') AS subscription_from,
 	   s.partitions, s.behind, s.leased,
@@ -428,14 +431,14 @@ SELECT q.name AS queue, g.name AS consumer_group,
 		 WHERE c.group_id = g.group_id) s
  WHERE pg_catalog.pg_has_role(q.owner, 'USAGE');
 
-CREATE VIEW queen.leases AS
+CREATE VIEW queen.leases WITH (security_barrier) AS
 SELECT queue, consumer_group, partition, lease, lease_start AS first_offset, lease_end AS last_offset,
 	   leased AS messages, lease_until, lease_until <= pg_catalog.clock_timestamp() AS expired,
 	   updated_at AS leased_at
   FROM queen.cursors
  WHERE has_lease;
 
-CREATE VIEW queen.dead_letters AS
+CREATE VIEW queen.dead_letters WITH (security_barrier) AS
 SELECT d.dead_letter_id, q.name AS queue, d.partition_name AS partition,
 	   d.group_name AS consumer_group, d.message_offset, d.transaction_id,
 	   d.payload, d.body, d.headers, d.reason, d.error, d.failures, d.deliveries,

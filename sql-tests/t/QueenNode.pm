@@ -1,0 +1,88 @@
+# What the TAP tests share: nodes that preload queen, and ways to ask them.
+package QueenNode;
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Exporter 'import';
+
+our @EXPORT = qw(queen_node configure sqlstate session);
+
+# The settings that every node of these tests has.
+sub configure
+{
+	my ($node, $settings) = @_;
+
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'queen'");
+	$node->append_conf('postgresql.conf', $settings // '');
+}
+
+# A running node with the extension in database postgres.
+sub queen_node
+{
+	my ($name, $settings, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(extra => [ '--encoding=UTF8', '--no-locale' ], %init);
+	configure($node, $settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION queen');
+
+	return $node;
+}
+
+# The SQLSTATE that a statement raises, or what it answers.
+sub sqlstate
+{
+	my ($node, $sql, %params) = @_;
+	my ($code, $out, $err) = $node->psql($params{database} // 'postgres',
+		"\\set VERBOSITY sqlstate\n$sql", on_error_stop => 1);
+
+	return $err =~ /(?:ERROR|FATAL):\s+(\w{5})/ ? $1 : $out;
+}
+
+# A session in the background. Its query() answers what a statement answers or
+# the SQLSTATE that it raises.
+sub session
+{
+	my ($node, $database) = @_;
+	my $psql = $node->background_psql($database // 'postgres', on_error_stop => 0);
+
+	$psql->query('\set VERBOSITY sqlstate');
+	return bless { psql => $psql }, 'QueenNode::Session';
+}
+
+package QueenNode::Session;
+
+# Runs a statement.
+sub query
+{
+	my ($self, $sql) = @_;
+	my $psql = $self->{psql};
+
+	$psql->{stderr} = '';
+	my $out = $psql->query($sql);
+	my $err = $psql->{stderr};
+
+	$psql->{stderr} = '';
+	return $err =~ /(?:ERROR|FATAL):\s+(\w{5})/ ? $1 : $out;
+}
+
+# Sends a statement and does not wait for it; a later query() does.
+sub send
+{
+	my ($self, $sql) = @_;
+
+	$self->{psql}->query_until(qr/sent/, "\\echo sent\n$sql;\n");
+}
+
+sub quit
+{
+	my ($self) = @_;
+
+	$self->{psql}->quit;
+}
+
+1;
