@@ -69,9 +69,13 @@ REGRESS_TESTS = \
 ISOLATION_TESTS = \
 	push_order \
 	push_rollback \
+	first_push \
 	pop_race \
 	ack_race \
-	first_contact
+	group_race \
+	drop_race \
+	many_partitions \
+	backlog
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.
