@@ -1,3 +1,5 @@
 -- A consumer's loop: acknowledges what the last call handed out, takes the next.
-SELECT partition, message_offset, payload, ARRAY[lease] AS lease
-  FROM queen.pop('bench', batch => 100, ack => :lease) \aset
+-- The nil UUID stands for "nothing yet".
+SELECT partition, message_offset, payload, lease
+  FROM queen.pop('bench', batch => 100,
+				 ack => array_remove(ARRAY[:lease]::uuid[], '00000000-0000-0000-0000-000000000000')) \aset

@@ -13,7 +13,8 @@ use PostgreSQL::Test::Utils;
 use QueenNode;
 use Test::More;
 
-my $node = queen_node('main');
+# The timeout ends the loops of those whose work a broken one never finished.
+my $node = queen_node('main', 'statement_timeout = 60s');
 
 # Runs a script once in each of some sessions, and tells how it ended.
 sub in_sessions

@@ -96,6 +96,8 @@ note("buffers a cycle: @{[map { sprintf '%.1f', $_ / $cycles } @costs]}; for the
 
 is($node->safe_psql('postgres', q{SELECT committed, next_offset, behind FROM queen.cursors}),
 	$rounds * $cycles . '|' . ($rounds * $cycles + 1) . '|0', 'all cycles were made');
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM queen.cursor'), '<', 64,
+	'old versions of the cursor are removed as it goes');
 cmp_ok($costs[0], '>', 5 * $cycles, 'the buffers were counted');
 cmp_ok($costs[-1], '<=', 1.25 * $costs[0], 'the last 2,000 cycles cost at most 1.25 times the first 2,000');
 cmp_ok($newest[-1], '<=', 8, 'the newest row of the cursor is found in a few buffers');

@@ -1,0 +1,48 @@
+-- bytes: a body comes back as it was sent, byte for byte.
+\set QUIET on
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS queen;
+RESET client_min_messages;
+\set QUIET off
+SELECT queen.create_queue('bytes');
+CREATE TEMP TABLE bodies (n serial, what text, body text);
+INSERT INTO bodies (what, body) VALUES
+	('order of keys', '{"z":1,"a":2,"m":{"y":1,"b":2}}'),
+	('large integer', '9007199254740993'),
+	('larger integer', '123456789012345678901234567890.12345678901234567890'),
+	('exponent', '1e2'), ('exponents', '[1E+2,-0,0.10,1e-7]'),
+	('duplicate keys', '{"a":1,"a":2,"a":1}'),
+	('escaped slash', '"http:\/\/x\/"'),
+	('escaped NUL', '{"nul":"\u0000"}'),
+	('escapes', '"\u00e4\ud83d\ude00\b\f\n\r\t\"\\"'),
+	('lone surrogate', '"\ud800"'),
+	('white space', E' \t\r\n{ \t\r\n"a" \t:\r\n [ ] , "b":\n{ } }\r\n\t '),
+	('not ASCII', '{"ä":"日本語 😀"}'),
+	('empty string', '""'), ('empty key', '{"":""}'), ('null', 'null'), ('false', 'false'),
+	('brackets in strings', '["[","]","{","}",",",":","\"]"]'),
+	('nested', repeat('[', 500) || repeat(']', 500)),
+	('1 MB', '"' || repeat('0123456789', 100000) || '"');
+-- Alone, in an array, and as an item.
+SELECT count(queen.push('bytes', body, 'one')) FROM bodies;
+SELECT messages FROM queen.push_batch('bytes', '[' || (SELECT string_agg(body, E' ,\n' ORDER BY n) FROM bodies) || ']', 'batch');
+SELECT count(*) FROM queen.push_items('bytes', '[' || (SELECT string_agg('{ "payload" :' || body || ',"partition":"items"}', ',' ORDER BY n) FROM bodies) || ']');
+SELECT p.partition, b.what, p.payload::text = b.body AS same, p.payload::text = btrim(b.body, E' \t\r\n') AS same_but_around
+  FROM queen.pop('bytes', auto_ack => true) p JOIN bodies b ON b.n = p.message_offset + 1
+ WHERE p.payload::text <> b.body OR p.body IS NOT NULL ORDER BY 1, 2;
+-- A payload is read once more with each delivery.
+SELECT count(*) FROM queen.pop('bytes', 'twice', partition => 'one', lease_time => '1 us');
+SELECT count(*), bool_and(p.payload::text = b.body) AS same, min(delivery), max(delivery)
+  FROM queen.pop('bytes', 'twice', partition => 'one') p JOIN bodies b ON b.n = p.message_offset + 1;
+-- Every byte, none, and many.
+SELECT count(queen.push('bytes', b, 'raw'))
+  FROM (VALUES ((SELECT string_agg(set_byte('\x00', 0, n), '' ORDER BY n) FROM generate_series(0, 255) n)), ('\x'), (decode(repeat('00ff', 500000), 'hex'))) v (b);
+SELECT message_offset, payload IS NULL AS no_json, length(body), md5(body) FROM queen.pop('bytes', 'raw', partition => 'raw', auto_ack => true);
+SELECT md5((SELECT string_agg(set_byte('\x00', 0, n), '' ORDER BY n) FROM generate_series(0, 255) n)), md5(''::bytea), md5(decode(repeat('00ff', 500000), 'hex'));
+-- Headers are jsonb; ids are text, the producer's or one that stays the same.
+SELECT * FROM queen.push('bytes', '1', 'ids', 'ä "id" \ 😀', '{"b": 1, "a": "\"ä\"", "n": 9007199254740993}');
+SELECT * FROM queen.push('bytes', '2', 'ids');
+CREATE TEMP TABLE seen AS SELECT message_offset, transaction_id, headers FROM queen.pop('bytes', 'ids', partition => 'ids', lease_time => '1 us');
+SELECT CASE WHEN message_offset = 0 THEN transaction_id END AS id, headers FROM seen ORDER BY message_offset;
+SELECT count(*) FROM seen JOIN queen.pop('bytes', 'ids', partition => 'ids') USING (message_offset, transaction_id);
+SELECT count(*) FROM seen JOIN queen.pop('bytes', 'other', partition => 'ids') USING (message_offset, transaction_id);
+SELECT queen.drop_queue('bytes', true);

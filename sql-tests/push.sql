@@ -1,0 +1,161 @@
+-- push: what it takes, what it refuses, and what a transaction makes of it.
+\set QUIET on
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS queen;
+-- The error of a statement, its SQLSTATE first. What it changed is undone.
+CREATE FUNCTION pg_temp.fails(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	why text;
+BEGIN
+	EXECUTE command;
+	RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
+	RETURN SQLSTATE || ': ' || left(SQLERRM, 100) || coalesce(' (' || nullif(why, '') || ')', '');
+END $$;
+-- Offsets of a partition, hole or not: messages read from the beginning by a group of its own.
+CREATE FUNCTION pg_temp.log(queue text, partition text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	SELECT string_agg(p.message_offset || '=' || p.payload, ' ' ORDER BY p.message_offset) INTO answer
+	  FROM queen.pop($1, 'log ' || random(), 100000, partition => $2, auto_ack => true) p;
+	RETURN answer;
+END $$;
+RESET client_min_messages;
+\set QUIET off
+SELECT queen.create_queue('orders');
+--
+-- The answer, and payloads of every type by the one signature
+--
+SELECT * FROM queen.push('orders', '{"a": 1}', 'p');
+SELECT * FROM queen.push('orders', '{"a": 2}'::text, 'p');
+SELECT * FROM queen.push('orders', '{"a": 3}'::varchar, 'p');
+SELECT * FROM queen.push('orders', '{"a": 4}'::json, 'p');
+SELECT * FROM queen.push('orders', '{"a": 5}'::jsonb, 'p');
+SELECT * FROM queen.push('orders', to_jsonb('six'::text), 'p');
+SELECT * FROM queen.push('orders', '\x0700'::bytea, 'p');
+SELECT * FROM queen.push('orders', '\x0800', 'p');
+PREPARE untyped AS SELECT * FROM queen.push($1, $2, $3);
+EXECUTE untyped('orders', '{"a": 9}', 'p');
+DEALLOCATE untyped;
+SELECT * FROM queen.push(partition => 'p', payload => '10', queue => 'orders', headers => '{"h": [1]}', transaction_id => 'tx 10');
+SELECT message_offset, payload, body, headers, transaction_id = 'tx 10' AS own_id FROM queen.pop('orders', 'types', partition => 'p');
+SELECT '{"a": 1}'::queen.payload, '\x00ff'::queen.payload, '\x00ff'::bytea::queen.payload, 'null'::queen.payload;
+--
+-- Lanes of pushes that name none
+--
+SELECT * FROM queen.push('orders', '1');
+SELECT queen.alter_queue('orders', partitions => 3);
+-- In turn: each of three in any three that follow each other.
+SELECT count(DISTINCT (queen.push('orders', '1')).partition) FROM generate_series(1, 3);
+SELECT DISTINCT partition FROM queen.partitions WHERE queue = 'orders' AND partition <> 'p' ORDER BY 1;
+-- By the transaction id: one lane for one id, several for several.
+SELECT count(DISTINCT (queen.push('orders', '1', transaction_id => 'same')).partition) FROM generate_series(1, 20);
+SELECT count(DISTINCT (queen.push('orders', '1', transaction_id => 'id ' || n)).partition) FROM generate_series(1, 100) n;
+--
+-- Refused, and nothing made
+--
+CREATE TEMP TABLE before AS SELECT (SELECT count(*) FROM queen.queue) AS queues, (SELECT count(*) FROM queen.partition) AS partitions, (SELECT count(*) FROM queen.segment) AS segments;
+SELECT pg_temp.fails($$SELECT queen.push('none', '1')$$);
+SELECT pg_temp.fails($$SELECT queen.push(NULL, '1')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', NULL)$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', NULL::jsonb)$$);
+SELECT pg_temp.fails($$SELECT queen.push('', '1')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', '')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\tb')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\x7f')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('x', 256))$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('x', 1000000))$$);
+SELECT pg_temp.fails($$SELECT queen.push(repeat('x', 1000000), '1')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '{"a":')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '{"a":'::text)$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '[1,]'::varchar)$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1 2')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '\x0')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', repeat('[', 100000))$$) ~ '^(54001|22P02)' AS deep_is_refused;
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', '')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', repeat('x', 1025))$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => '[1]')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => 'null')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => jsonb_build_object('h', repeat('x', 65536)))$$);
+SET queen.max_message_bytes = '1kB';
+SELECT pg_temp.fails($$SELECT queen.push('orders', to_jsonb(repeat('x', 1023)), 'p')$$);
+SELECT * FROM queen.push('orders', to_jsonb(repeat('x', 1022)), 'largest allowed');
+RESET queen.max_message_bytes;
+BEGIN READ ONLY;
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p')$$);
+ROLLBACK;
+SELECT (SELECT count(*) FROM queen.queue) - queues AS queues, (SELECT count(*) FROM queen.partition) - partitions AS partitions, (SELECT count(*) FROM queen.segment) - segments AS segments FROM before;
+-- The longest that are allowed.
+SELECT length((queen.push('orders', '1', repeat('x', 255), repeat('y', 1024))).partition);
+SELECT status FROM queen.push('orders', '1', 'a b/ä"''\', headers => jsonb_build_object('h', repeat('x', 65000)));
+--
+-- A queue made by a push, where that is allowed
+--
+SET queen.auto_create_queue = on;
+SELECT * FROM queen.push('made by push', '1');
+SELECT * FROM queen.push('made by push', '2');
+RESET queen.auto_create_queue;
+SELECT partitions, max_deliveries, owner = current_user::regrole AS mine FROM queen.queues WHERE queue = 'made by push';
+SELECT queen.drop_queue('made by push', true);
+--
+-- Transactions: a rollback of any kind leaves no hole
+--
+BEGIN;
+SELECT message_offset FROM queen.push('orders', '"gone"', 'tx');
+SELECT message_offset FROM queen.push('orders', '"gone"', 'tx');
+ROLLBACK;
+SELECT message_offset FROM queen.push('orders', '"first"', 'tx');
+BEGIN;
+SELECT message_offset FROM queen.push('orders', '"kept"', 'tx');
+SAVEPOINT s;
+SELECT message_offset FROM queen.push('orders', '"gone"', 'tx');
+SELECT message_offset FROM queen.push('orders', '"gone"', 'new in savepoint');
+ROLLBACK TO s;
+SELECT message_offset FROM queen.push('orders', '"after"', 'tx');
+SELECT message_offset FROM queen.push('orders', '"again"', 'new in savepoint');
+COMMIT;
+SELECT pg_temp.fails($$SELECT queen.push('orders', '"gone"', 'tx'), 1 / (n - 3) FROM generate_series(1, 5) n$$);
+SELECT message_offset FROM queen.push('orders', '"last"', 'tx');
+SELECT pg_temp.log('orders', 'tx'), pg_temp.log('orders', 'new in savepoint');
+-- No lock is left over.
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
+-- Two in one transaction, in each isolation level.
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM queen.partitions WHERE partition = 'rr';
+SELECT message_offset FROM queen.push('orders', '1', 'rr');
+SELECT message_offset FROM queen.push('orders', '2', 'rr');
+COMMIT;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT message_offset FROM queen.push('orders', '3', 'rr');
+SELECT message_offset FROM queen.push('orders', '4', 'rr');
+COMMIT;
+SELECT pg_temp.log('orders', 'rr');
+--
+-- A push from a row trigger: the transactional outbox
+--
+CREATE TEMP TABLE shop (id int, customer text);
+CREATE FUNCTION pg_temp.outbox() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM queen.push('orders', to_jsonb(new), 'customer ' || new.customer);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER outbox AFTER INSERT ON shop FOR EACH ROW EXECUTE FUNCTION pg_temp.outbox();
+INSERT INTO shop SELECT n, n % 3 FROM generate_series(1, 1000) n;
+SELECT partition, messages FROM queen.partitions WHERE partition LIKE 'customer%' ORDER BY 1;
+SELECT count(*), bool_and((payload ->> 'id')::int = message_offset * 3 + 3) AS in_order
+  FROM queen.pop('orders', 'trigger', 1000, partition => 'customer 0', auto_ack => true);
+BEGIN;
+INSERT INTO shop SELECT n, n % 3 FROM generate_series(1, 100) n;
+ROLLBACK;
+SELECT partition, messages FROM queen.partitions WHERE partition LIKE 'customer%' ORDER BY 1;
+--
+-- Time does not run backward in a partition, whatever the clock does
+--
+SELECT message_offset FROM queen.push('orders', '1', 'clock');
+UPDATE queen.segment SET created_at = 'tomorrow' WHERE partition_id = (SELECT partition_id FROM queen.partitions WHERE partition = 'clock');
+SELECT message_offset FROM queen.push('orders', '2', 'clock');
+SELECT message_offset, created_at >= 'tomorrow' AS not_before_the_tail FROM queen.pop('orders', 'clock', partition => 'clock', auto_ack => true);
+SELECT queen.drop_queue('orders', true);
