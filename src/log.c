@@ -30,18 +30,6 @@
 /* About how large the frames of a segment grow before the next one begins. */
 #define SEGMENT_BYTES (512 * 1024)
 
-/* By name, as memcmp has it. */
-static int
-compare_names(const void *a, const void *b)
-{
-	const text *left = ((const QueenLane *) a)->name;
-	const text *right = ((const QueenLane *) b)->name;
-	int			result = memcmp(VARDATA_ANY(left), VARDATA_ANY(right),
-								Min(VARSIZE_ANY_EXHDR(left), VARSIZE_ANY_EXHDR(right)));
-
-	return result ? result : (int) VARSIZE_ANY_EXHDR(left) - (int) VARSIZE_ANY_EXHDR(right);
-}
-
 /* By id of the partition. */
 static int
 compare_ids(const void *a, const void *b)
@@ -173,7 +161,8 @@ write_lane(const QueenLane *lane)
 
 /*
  * Appends to each lane its messages and tells it where they went. The lanes
- * come back in another order.
+ * come in the order of their names, as partitions are made in it, and go in
+ * another.
  */
 void
 queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
@@ -183,7 +172,6 @@ queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 	QueenGroup *groups = NULL;
 	int			ngroups = 0;
 
-	qsort(lanes, nlanes, sizeof(QueenLane), compare_names);
 	for (int i = 0; i < nlanes; i++)
 		open_lane(queue, &lanes[i], lock);
 
