@@ -16,11 +16,16 @@
 static Datum
 transaction_id(const QueenMessage *message, int64 partition_id, int64 offset)
 {
+	char		id[2 * (MAXINT8LEN + 1)];
+	int			len;
+
 	if (message->transaction_id_len > 0)
 		return PointerGetDatum(cstring_to_text_with_len(message->transaction_id,
 														message->transaction_id_len));
-	return CStringGetTextDatum(psprintf("%lld-%lld", (long long) partition_id,
-										(long long) offset));
+	len = pg_lltoa(partition_id, id);
+	id[len++] = '-';
+	len += pg_lltoa(offset, id + len);
+	return PointerGetDatum(cstring_to_text_with_len(id, len));
 }
 
 /* Copies a message out of its segment. */

@@ -31,7 +31,8 @@
 #include "statement.h"
 
 #define MAX_BATCH			1000000
-#define FEW_CANDIDATES		4
+
+/* Candidates are asked for by the one first: often it has all that is wanted. */
 #define MANY_CANDIDATES		64
 
 /* A pop whose candidates were all taken by others looks again, this often. */
@@ -97,7 +98,7 @@ walk(QueenPop *pop, int64 after, int64 through)
 		.subscription_from = pop->group->subscription_from
 	};
 	int64		candidates[MANY_CANDIDATES];
-	int			limit = FEW_CANDIDATES;
+	int			limit = 1;
 	bool		known;
 	Turn	   *turn = find_turn(search.group_id, &known);
 
@@ -120,7 +121,7 @@ walk(QueenPop *pop, int64 after, int64 through)
 				turn->partition_id = 0;
 			break;
 		}
-		limit = Min(limit * 2, MANY_CANDIDATES);
+		limit = Min(limit * 8, MANY_CANDIDATES);
 	}
 }
 
