@@ -47,11 +47,15 @@ allows_null(QueenOption option)
 static bool
 is_given(QueenOption option, Datum value)
 {
+	Interval   *interval;
+
 	switch (option)
 	{
 		case QUEEN_OPTION_LEASE:
 		case QUEEN_OPTION_RETRY_DELAY:
-			return DatumGetIntervalP(value)->month != NOT_GIVEN_INTERVAL_MONTHS;
+			interval = DatumGetIntervalP(value);
+			return interval->month != NOT_GIVEN_INTERVAL_MONTHS ||
+				interval->day != 0 || interval->time != 0;
 		case QUEEN_OPTION_ON_EXHAUSTED:
 			return VARSIZE_ANY_EXHDR(DatumGetTextPP(value)) > 0;
 		case QUEEN_OPTION_MAX_BACKLOG:

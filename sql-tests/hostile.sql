@@ -1,0 +1,150 @@
+-- hostile: every function with NULLs, odd values and odd sessions; each call answers or is refused by its own SQLSTATE.
+\set QUIET on
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS queen;
+-- Good arguments of every function, as SQL. A call is made with one of them replaced.
+CREATE TEMP TABLE sample (function text, argument text, value text);
+INSERT INTO sample (function, argument, value)
+SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (VALUES
+	('create_queue', 'name=''fresh'';partitions=1;lease=''1 s'';retry_limit=1;retry_delay=''0'';max_deliveries=1;on_exhausted=''drop'';max_backlog=1'),
+	('alter_queue', 'name=''odd'';partitions=1;lease=''1 h'';retry_limit=1;retry_delay=''0'';max_deliveries=1;on_exhausted=''drop'';max_backlog=1000'),
+	('reset_queue_option', 'name=''odd'';option=''lease'''),
+	('pause_queue', 'name=''odd'''), ('resume_queue', 'name=''odd'''), ('purge', 'queue=''odd'''),
+	('drop_queue', 'name=''odd'';cascade=true'),
+	('push', 'queue=''odd'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'''),
+	('push_batch', 'queue=''odd'';payloads=''[1]'';partition=''p'''),
+	('push_items', 'queue=''odd'';items=''[{"payload": 1}]'''),
+	('pop', 'queue=''odd'';consumer_group=''g'';batch=1;partition=''p'';lease_time=''1 h'';auto_ack=false;subscription_mode=''all'';subscription_from=NULL;max_partitions=1;max_bytes=1;ack=''{}'';strict_ack=false'),
+	('subscribe', 'queue=''odd'';consumer_group=''new'';subscription_mode=''all'';subscription_from=NULL'),
+	('unsubscribe', 'queue=''odd'';consumer_group=''g'''),
+	('ack', 'lease=LEASE;through=0'), ('ack_messages', 'lease=LEASE;offsets=''{0}'''), ('ack_leases', 'leases=array[LEASE]'),
+	('nack', 'lease=LEASE;at_offset=0;error=''e'';delay=''0'';complete_before=false'),
+	('reject', 'lease=LEASE;at_offset=0;reason=''r'';error=''e'';complete_before=false'),
+	('release', 'lease=LEASE'), ('renew', 'lease=LEASE;lease_time=''1 h'''),
+	('_start_offset', 'partition_id=1;group_id=1')) s (function, list), unnest(string_to_array(s.list, ';')) a (pair);
+CREATE TEMP TABLE argument AS
+SELECT p.proname::text AS function, a.name AS argument, a.type::regtype AS type
+  FROM pg_proc p, unnest(p.proargnames[1:p.pronargs], p.proargtypes::oid[]) a (name, type)
+ WHERE p.pronamespace = 'queen'::regnamespace AND p.proname NOT LIKE 'payload%';
+SELECT queen.create_queue('odd') \g /dev/null
+SELECT queen.push_batch('odd', '[0, 1, 2]', 'p') \g /dev/null
+SELECT lease FROM queen.pop('odd', 'g', 3, lease_time => '1 h') LIMIT 1 \gset
+UPDATE sample SET value = replace(value, 'LEASE', format('%L::uuid', :'lease'));
+-- How many rows each table has.
+CREATE FUNCTION pg_temp.rows() RETURNS text LANGUAGE sql AS $$
+	SELECT (SELECT count(*) FROM queen.queue) || ' ' || (SELECT count(*) FROM queen.partition) || ' ' || (SELECT count(*) FROM queen.segment) || ' ' ||
+		   (SELECT count(*) FROM queen.consumer_group) || ' ' || (SELECT count(*) FROM queen.cursor) || ' ' || (SELECT count(*) FROM queen.dead_letter)
+$$;
+-- The SQLSTATE of a call with one argument replaced; all of it is undone. 'done' where it was taken.
+CREATE FUNCTION pg_temp.attempt(f text, a text, instead text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	command text;
+	answer text;
+	before text := pg_temp.rows();
+BEGIN
+	SELECT format('SELECT queen.%I(%s)', f, string_agg(format('%I => %s', s.argument, CASE WHEN s.argument = a THEN instead ELSE s.value END), ', '))
+	  INTO command FROM sample s WHERE s.function = f;
+	BEGIN
+		EXECUTE command;
+		RAISE EXCEPTION USING ERRCODE = 'UNDO0', MESSAGE = 'done';
+	EXCEPTION WHEN OTHERS THEN
+		answer := CASE SQLSTATE WHEN 'UNDO0' THEN 'done' ELSE SQLSTATE END;
+	END;
+	IF answer LIKE 'XX%' OR before <> pg_temp.rows() THEN
+		RAISE EXCEPTION '%: %', left(command, 200), answer;
+	END IF;
+	RETURN answer;
+END $$;
+RESET client_min_messages;
+\set QUIET off
+-- A function or argument without a sample, or a sample without: none.
+SELECT function, argument FROM argument EXCEPT SELECT function, argument FROM sample ORDER BY 1, 2;
+SELECT function, argument FROM sample EXCEPT SELECT function, argument FROM argument;
+-- Each sample call is good.
+SELECT function, pg_temp.attempt(function, '', '') FROM (SELECT DISTINCT function FROM sample) f ORDER BY 1;
+-- NULL for each argument: refused with 22004, or a value.
+SELECT a.function, string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHERE r.answer = '22004') AS refused,
+	   string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHERE r.answer = 'done') AS taken,
+	   string_agg(a.argument || ' ' || r.answer, ', ' ORDER BY a.argument) FILTER (WHERE r.answer NOT IN ('22004', 'done')) AS other
+  FROM argument a, LATERAL (SELECT pg_temp.attempt(a.function, a.argument, 'NULL') AS answer) r GROUP BY 1 ORDER BY 1;
+-- Odd values of each type, and every SQLSTATE that they were answered with.
+CREATE TEMP TABLE odd (type regtype, what text, value text);
+INSERT INTO odd VALUES
+	('text', 'empty', ''''''), ('text', '1 MB', 'repeat(''x'', 1000000)'), ('text', 'control', 'E''a\x01b'''), ('text', 'not ASCII', '''ä日😀"''''\'''),
+	('int4', 'lowest', '''-2147483648'''), ('int4', 'highest', '2147483647'), ('int4', 'zero', '0'), ('int4', 'negative', '-1'),
+	('int8', 'lowest', '''-9223372036854775808'''), ('int8', 'highest', '9223372036854775807'), ('int8', 'zero', '0'), ('int8', 'negative', '-1'),
+	('interval', 'negative', '''-1 us'''), ('interval', 'zero', '''0'''), ('interval', 'longest', '''178000000 years'''), ('interval', 'most negative', '''-178000000 years -1 day'''),
+	('timestamptz', 'infinity', '''infinity'''), ('timestamptz', '-infinity', '''-infinity'''), ('timestamptz', 'BC', '''4713-01-01 BC'''), ('timestamptz', 'last', '''294276-12-31'''),
+	('uuid', 'zero', '''00000000-0000-0000-0000-000000000000'''), ('uuid', 'ones', '''ffffffff-ffff-ffff-ffff-ffffffffffff'''),
+	('uuid', 'other nonce', format('overlay(%L placing ''000000000000'' from 25)::uuid', :'lease')), ('uuid', 'other group', format('overlay(%L placing ''ffff-ffff'' from 15)::uuid', :'lease')),
+	('uuid[]', 'with NULL', format('array[%L, NULL]::uuid[]', :'lease')), ('uuid[]', 'two dimensions', format('array[array[%L]]::uuid[]', :'lease')), ('uuid[]', 'empty', '''{}'''),
+	('uuid[]', 'the same twice', format('array[%1$L, %1$L]::uuid[]', :'lease')), ('uuid[]', '10,000 zeros', 'array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[10000])'),
+	('int8[]', 'with NULL', '''{0,NULL}'''), ('int8[]', 'two dimensions', '''{{0},{1}}'''), ('int8[]', 'empty', '''{}'''), ('int8[]', 'the same twice', '''{0,0}'''), ('int8[]', 'extremes', '''{-9223372036854775808,9223372036854775807}'''),
+	('int8[]', '100,000 times 0', 'array_fill(0::bigint, array[100000])'),
+	('queen.payload', 'empty', ''''''), ('queen.payload', 'no JSON', '''{'''), ('queen.payload', 'bytes', '''\x00''::bytea'), ('queen.payload', 'deep', 'repeat(''['', 100000) || repeat('']'', 100000)'),
+	('queen.payload', 'not UTF-8', '''\xff80''::bytea'), ('queen.payload', 'object', '''{"a": 1}'''), ('queen.payload', 'array of null', '''[null]'''),
+	('jsonb', 'array', '''[]'''), ('jsonb', 'string', '''"x"'''), ('jsonb', 'number', '''1'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
+SELECT DISTINCT type FROM argument EXCEPT SELECT type FROM odd;
+SET client_min_messages = error;
+SELECT o.type, o.what, r.answer, string_agg(a.function || '.' || a.argument, ', ' ORDER BY a.function, a.argument) AS arguments
+  FROM odd o JOIN argument a USING (type), LATERAL (SELECT pg_temp.attempt(a.function, a.argument, o.value) AS answer) r
+ GROUP BY o.type, o.what, r.answer ORDER BY o.type::text COLLATE "C", o.what COLLATE "C", r.answer COLLATE "C";
+RESET client_min_messages;
+-- All of it was undone; the lease still is good.
+SELECT queen.ack(:'lease');
+--
+-- Odd sessions: the same answers, and nothing of theirs is called
+--
+CREATE SCHEMA hostile;
+CREATE FUNCTION hostile.steal(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE FUNCTION hostile.steal(text, text) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE FUNCTION hostile.steal(int, int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE OPERATOR hostile.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+CREATE OPERATOR hostile.= (LEFTARG = text, RIGHTARG = text, FUNCTION = hostile.steal);
+CREATE OPERATOR hostile.= (LEFTARG = int, RIGHTARG = int, FUNCTION = hostile.steal);
+CREATE OPERATOR hostile.>= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+CREATE OPERATOR hostile.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+CREATE FUNCTION hostile.sum(bigint) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE TABLE hostile.queue (LIKE queen.queue);
+CREATE TABLE hostile.segment (LIKE queen.segment);
+CREATE FUNCTION hostile.round() RETURNS TABLE (pushed bigint, popped text, acked bigint, behind bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	held uuid;
+BEGIN
+	pushed := (SELECT x.message_offset FROM queen.push('odd', '{"a": 1}', 'odd session', headers => '{"h": 1}') x);
+	SELECT min(x.lease::text)::uuid, string_agg(concat_ws(' ', x.payload::text, x.headers::text, x.delivery::text), ',') INTO held, popped
+	  FROM queen.pop('odd', 'odd', partition => 'odd session') x;
+	acked := queen.ack(held);
+	SELECT c.behind INTO behind FROM queen.cursors c WHERE c.queue OPERATOR(pg_catalog.=) 'odd' AND c.consumer_group OPERATOR(pg_catalog.=) 'odd' AND c.partition OPERATOR(pg_catalog.=) 'odd session';
+	RETURN NEXT;
+END $$;
+SELECT * FROM hostile.round();
+SET search_path = hostile, pg_catalog, public;
+SELECT * FROM hostile.round();
+SET search_path = '';
+SELECT * FROM hostile.round();
+RESET search_path;
+SET session_replication_role = replica;
+SELECT * FROM hostile.round();
+RESET session_replication_role;
+SET plan_cache_mode = force_custom_plan; SET enable_indexscan = off; SET enable_nestloop = off; SET enable_seqscan = on; SET row_security = off;
+SELECT * FROM hostile.round();
+RESET ALL;
+SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Kathmandu'; SET IntervalStyle = 'sql_standard'; SET bytea_output = 'escape'; SET extra_float_digits = -15;
+SELECT * FROM hostile.round();
+RESET ALL;
+SET standard_conforming_strings = off; SET client_encoding = 'LATIN1'; SET backslash_quote = on;
+SELECT * FROM hostile.round();
+RESET ALL;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT * FROM hostile.round();
+COMMIT;
+-- The caller's settings are as he left them, after an answer and after an error.
+SET enable_seqscan = on; SET enable_sort = off;
+SELECT count(*) FROM queen.push('odd', '1', 'p');
+SELECT pg_temp.attempt('push', 'queue', '''none''');
+SELECT name, setting FROM pg_settings WHERE name IN ('enable_seqscan', 'enable_sort', 'enable_indexscan', 'enable_hashjoin', 'jit', 'plan_cache_mode') ORDER BY 1;
+RESET ALL;
+SET client_min_messages = warning;
+DROP SCHEMA hostile CASCADE;
+SELECT queen.drop_queue('odd', true);

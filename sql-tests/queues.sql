@@ -1,0 +1,195 @@
+-- queues: making, altering, pausing, emptying and dropping them, and whose they are.
+\set QUIET on
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS queen;
+-- The error of a statement, its SQLSTATE first. What it changed is undone.
+CREATE FUNCTION pg_temp.fails(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	why text;
+BEGIN
+	EXECUTE command;
+	RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
+	RETURN regexp_replace(SQLSTATE || ': ' || SQLERRM || coalesce(' (' || nullif(why, '') || ')', ''),
+						  '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', 'UUID', 'g');
+END $$;
+CREATE TEMP VIEW options AS
+SELECT queue, paused, partitions, lease, retry_limit, retry_delay, max_deliveries, on_exhausted, max_backlog FROM queen.queues ORDER BY queue;
+GRANT SELECT ON options TO PUBLIC;
+RESET client_min_messages;
+\set QUIET off
+SELECT queen.create_queue('plain');
+SELECT queen.create_queue('all', partitions => 4, lease => '5 min', retry_limit => 0, retry_delay => '0', max_deliveries => NULL, on_exhausted => 'drop', max_backlog => 10);
+SELECT * FROM options;
+-- The defaults of create_queue are those of reset_queue_option.
+SELECT queen.reset_queue_option('all', o) FROM unnest(array['partitions', 'lease', 'retry_limit', 'retry_delay', 'max_deliveries', 'on_exhausted', 'max_backlog']) o;
+SELECT * FROM options;
+-- alter_queue changes what is given, and nothing else.
+SELECT queen.alter_queue('all', lease => '2 min');
+SELECT queen.alter_queue('all', max_deliveries => NULL, max_backlog => 5);
+SELECT queen.alter_queue('all', partitions => 2, retry_limit => 7);
+SELECT queen.alter_queue('all', retry_delay => '1 day', on_exhausted => 'drop', max_backlog => NULL);
+SELECT queen.alter_queue('all');
+SELECT * FROM options;
+--
+-- Refused
+--
+SELECT pg_temp.fails($$SELECT queen.create_queue('plain')$$);
+SELECT pg_temp.fails($$SELECT queen.create_queue(NULL)$$);
+SELECT pg_temp.fails($$SELECT queen.create_queue('')$$);
+SELECT pg_temp.fails($$SELECT queen.create_queue(E'a\nb')$$);
+SELECT pg_temp.fails($$SELECT queen.create_queue(repeat('x', 256))$$);
+SELECT option, pg_temp.fails(format('SELECT queen.create_queue(''bad'', %s)', option)) AS create,
+	   pg_temp.fails(format('SELECT queen.alter_queue(''plain'', %s)', option)) AS alter
+  FROM unnest(array['partitions => 0', 'partitions => 10001', 'partitions => NULL', 'lease => ''0''', 'lease => ''-1 s''', 'lease => ''367 days''',
+	'lease => ''178000000 years''', 'lease => NULL', 'retry_limit => -1', 'retry_limit => 1000001', 'retry_limit => NULL', 'retry_delay => ''-1 us''',
+	'retry_delay => ''367 days''', 'retry_delay => NULL', 'max_deliveries => 0', 'max_deliveries => -1', 'max_deliveries => 1000001',
+	'on_exhausted => ''keep''', 'on_exhausted => NULL', 'max_backlog => 0', 'max_backlog => -1']) option;
+SELECT option, pg_temp.fails(format('SELECT queen.alter_queue(''plain'', %s)', option))
+  FROM unnest(array['partitions => 1', 'partitions => 10000', 'lease => ''1 us''', 'lease => ''366 days''', 'retry_limit => 0', 'retry_limit => 1000000',
+	'retry_delay => ''0''', 'retry_delay => ''366 days''', 'max_deliveries => 1', 'max_deliveries => 1000000', 'max_backlog => 1', 'max_backlog => 9223372036854775807']) option;
+SELECT queen.drop_queue('plain');
+SELECT queen.create_queue('plain');
+SELECT pg_temp.fails($$SELECT queen.reset_queue_option('plain', 'colour')$$);
+SELECT pg_temp.fails($$SELECT queen.reset_queue_option('plain', NULL)$$);
+SELECT pg_temp.fails($$SELECT queen.reset_queue_option('plain', 'owner')$$);
+-- Every verb on a queue that is not there, and nothing made.
+SELECT verb, pg_temp.fails('SELECT queen.' || verb) FROM unnest(array['alter_queue(''none'')', 'reset_queue_option(''none'', ''lease'')', 'pause_queue(''none'')',
+	'resume_queue(''none'')', 'purge(''none'')', 'drop_queue(''none'')', 'push(''none'', ''1'')', 'push_batch(''none'', ''[1]'')', 'push_items(''none'', ''[]'')', 'pop(''none'')',
+	'subscribe(''none'', ''g'')', 'unsubscribe(''none'', ''g'')']) verb;
+SELECT * FROM options;
+--
+-- A paused queue refuses pops, and only pops
+--
+SELECT message_offset FROM queen.push('plain', '1');
+SELECT lease FROM queen.pop('plain') \gset
+SELECT queen.pause_queue('plain');
+SELECT queen.pause_queue('plain');
+SELECT paused, paused_at <= clock_timestamp() AS at FROM queen.queues WHERE queue = 'plain';
+SELECT pg_temp.fails($$SELECT * FROM queen.pop('plain')$$);
+SELECT message_offset FROM queen.push('plain', '2');
+SELECT queen.ack(:'lease');
+SELECT queen.resume_queue('plain');
+SELECT queen.resume_queue('plain');
+SELECT message_offset FROM queen.pop('plain', auto_ack => true);
+SELECT paused, paused_at FROM queen.queues WHERE queue = 'plain';
+--
+-- max_backlog: counted behind the slowest group, without a group from the oldest message
+--
+SELECT queen.create_queue('small', max_backlog => 3);
+SELECT first_offset FROM queen.push_batch('small', '[0, 1]', 'p');
+SELECT pg_temp.fails($$SELECT queen.push_batch('small', '[2, 3]', 'p')$$);
+SELECT first_offset FROM queen.push_batch('small', '[2]', 'p');
+SELECT first_offset FROM queen.push_batch('small', '[0, 1, 2]', 'other');
+SELECT pg_temp.fails($$SELECT queen.push_items('small', '[{"payload": 1, "partition": "third"}, {"payload": 1, "partition": "p"}]')$$);
+SELECT count(*) FROM queen.partitions WHERE queue = 'small' AND partition = 'third';
+SELECT count(*) FROM queen.pop('small', 'fast', 2, partition => 'p', auto_ack => true);
+SELECT first_offset FROM queen.push_batch('small', '[3]', 'p');
+SELECT queen.subscribe('small', 'slow');
+SELECT pg_temp.fails($$SELECT queen.push('small', '4', 'p')$$);
+SELECT count(*) FROM queen.pop('small', 'slow', 1, partition => 'p', auto_ack => true);
+SELECT pg_temp.fails($$SELECT queen.push('small', '4', 'p')$$);
+SELECT count(*) FROM queen.pop('small', 'slow', 1, partition => 'p', auto_ack => true);
+SELECT message_offset FROM queen.push('small', '4', 'p');
+SELECT queen.unsubscribe('small', 'slow'), queen.unsubscribe('small', 'fast');
+SELECT pg_temp.fails($$SELECT queen.push('small', '5', 'p')$$);
+SELECT queen.subscribe('small', 'at the end', 'new'), queen.subscribe('small', 'from tomorrow', 'timestamp', now() + interval '1 day');
+SELECT first_offset FROM queen.push_batch('small', '[5, 6, 7]', 'p');
+SELECT queen.alter_queue('small', max_backlog => NULL);
+SELECT message_offset FROM queen.push('small', '8', 'p');
+SELECT queen.drop_queue('small', true);
+--
+-- purge: offsets and time go on, groups and dead letters stay
+--
+SELECT queen.create_queue('full');
+SELECT messages FROM queen.push_batch('full', '[0, 1, 2]', 'a');
+SELECT messages FROM queen.push_batch('full', '[0, 1]', 'b');
+SELECT queen.reject(lease) FROM queen.pop('full', batch => 1, partition => 'a');
+UPDATE queen.segment SET created_at = 'tomorrow' WHERE partition_id = (SELECT partition_id FROM queen.partitions WHERE queue = 'full' AND partition = 'a');
+SELECT queen.purge('full');
+SELECT queen.purge('full');
+SELECT partition, first_offset, next_offset, messages FROM queen.partitions WHERE queue = 'full' ORDER BY 1;
+SELECT count(*) FROM queen.segment s JOIN queen.partitions p USING (partition_id) WHERE queue = 'full';
+SELECT message_offset FROM queen.push('full', '"after"', 'a');
+SELECT partition, message_offset, payload, created_at >= 'tomorrow' AS not_back_in_time FROM queen.pop('full', auto_ack => true);
+SELECT count(*) FROM queen.dead_letters WHERE queue = 'full';
+SELECT behind FROM queen.consumer_groups WHERE queue = 'full';
+BEGIN;
+SELECT queen.purge('full');
+ROLLBACK;
+SELECT messages FROM queen.partitions WHERE queue = 'full' AND partition = 'a';
+--
+-- drop
+--
+SELECT pg_temp.fails($$SELECT queen.drop_queue('full')$$);
+SELECT queen.purge('full');
+SELECT pg_temp.fails($$SELECT queen.drop_queue('full')$$);
+SELECT pg_temp.fails($$SELECT queen.drop_queue('full', NULL)$$);
+SELECT message_offset FROM queen.push('full', '1', 'a');
+SELECT lease FROM queen.pop('full') \gset
+SELECT queen.drop_queue('full', "cascade" => true);
+SELECT pg_temp.fails(format('SELECT queen.ack(%L)', :'lease'));
+SELECT state FROM queen.ack_leases(array[:'lease']::uuid[]);
+SELECT queen.create_queue('full');
+SELECT message_offset FROM queen.push('full', '"another"', 'a');
+SELECT message_offset, payload FROM queen.pop('full', auto_ack => true);
+SELECT pg_temp.fails(format('SELECT queen.ack(%L)', :'lease'));
+SELECT queen.drop_queue('full', true);
+BEGIN;
+SELECT queen.create_queue('brief');
+SELECT message_offset FROM queen.push('brief', '1');
+SELECT queen.drop_queue('brief', true);
+SELECT queen.create_queue('brief');
+COMMIT;
+BEGIN;
+SELECT queen.drop_queue('brief');
+ROLLBACK;
+SELECT message_offset FROM queen.push('brief', '1');
+BEGIN;
+SELECT queen.create_queue('never');
+ROLLBACK;
+SELECT pg_temp.fails($$SELECT queen.push('never', '1')$$);
+SELECT queen.drop_queue('brief', true), queen.drop_queue('all'), queen.drop_queue('plain', true);
+-- Nothing of any queue is left.
+SELECT (SELECT count(*) FROM queen.queue), (SELECT count(*) FROM queen.partition), (SELECT count(*) FROM queen.segment),
+	   (SELECT count(*) FROM queen.consumer_group), (SELECT count(*) FROM queen.cursor), (SELECT count(*) FROM queen.dead_letter);
+--
+-- Whose it is
+--
+CREATE ROLE queen_maker;
+CREATE ROLE queen_member IN ROLE queen_maker;
+CREATE ROLE queen_other;
+GRANT CREATE ON SCHEMA queen TO queen_maker;
+SET ROLE queen_other;
+SELECT pg_temp.fails($$SELECT queen.create_queue('theirs')$$);
+SET queen.auto_create_queue = on;
+SELECT pg_temp.fails($$SELECT queen.push('theirs', '1')$$);
+SET ROLE queen_maker;
+SELECT message_offset FROM queen.push('theirs', '1', 'p');
+RESET queen.auto_create_queue;
+SELECT message_offset, queen.nack(lease, delay => '0') FROM queen.pop('theirs');
+SELECT lease FROM queen.pop('theirs') \gset
+SELECT queue, owner FROM queen.queues;
+SELECT pg_temp.fails('SELECT FROM queen.segment');
+SET ROLE queen_member;
+SELECT queen.renew(:'lease') IS NOT NULL AS renewed;
+SELECT count(*) FROM queen.leases;
+SET ROLE queen_other;
+SELECT (SELECT count(*) FROM queen.queues) + (SELECT count(*) FROM queen.partitions) + (SELECT count(*) FROM queen.consumer_groups) + (SELECT count(*) FROM queen.cursors) + (SELECT count(*) FROM queen.leases) AS seen;
+SELECT verb, pg_temp.fails(format('SELECT queen.' || verb, :'lease')) FROM unnest(array['alter_queue(''theirs'')', 'reset_queue_option(''theirs'', ''lease'')', 'pause_queue(''theirs'')',
+	'resume_queue(''theirs'')', 'purge(''theirs'')', 'drop_queue(''theirs'', true)', 'push(''theirs'', ''1'')', 'push_batch(''theirs'', ''[1]'')', 'push_items(''theirs'', ''[]'')',
+	'pop(''theirs'')', 'subscribe(''theirs'', ''g'')', 'unsubscribe(''theirs'', ''default'')', 'ack(%L)', 'ack(%L, 0)', 'ack_messages(%L, ''{0}'')', 'ack_leases(array[%L]::uuid[])',
+	'nack(%L)', 'reject(%L)', 'release(%L)', 'renew(%L)']) verb;
+-- As for tables, a function that runs as its owner can give others a part of it.
+SET ROLE queen_maker;
+CREATE FUNCTION pg_temp.submit(body json) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$SELECT message_offset FROM queen.push('theirs', $1, 'p')$$;
+SET ROLE queen_other;
+SELECT pg_temp.submit('2');
+SELECT pg_temp.fails($$SELECT queen.push('theirs', '3', 'p')$$);
+RESET ROLE;
+SELECT queen.ack(:'lease');
+SELECT queen.drop_queue('theirs', true);
+DROP FUNCTION pg_temp.submit;
+REVOKE CREATE ON SCHEMA queen FROM queen_maker;
+DROP ROLE queen_maker, queen_member, queen_other;
