@@ -520,9 +520,13 @@ SELECT l.seek_id, q.name AS queue, l.group_name AS consumer_group, l.target,
   JOIN queen.queue q USING (queue_id)
   CROSS JOIN LATERAL (
 		SELECT count(*) AS partitions,
-			   coalesce(sum(greatest(s.old_committed - s.new_committed, 0)), 0)::bigint AS again,
-			   coalesce(sum(greatest(s.new_committed - s.old_committed, 0)), 0)::bigint AS skipped
+			   coalesce(sum(greatest(d.messages, 0)), 0)::bigint AS again,
+			   coalesce(sum(greatest(-d.messages, 0)), 0)::bigint AS skipped
 		  FROM queen.seek_move s
+		  CROSS JOIN LATERAL (
+				SELECT s.old_committed - s.new_committed
+					   + coalesce(sum(upper(r.r) - lower(r.r)), 0) AS messages
+				  FROM pg_catalog.unnest(s.old_acked) AS r(r)) d
 		 WHERE s.seek_id = l.seek_id) m
  WHERE pg_catalog.pg_has_role(q.owner, 'USAGE');
 

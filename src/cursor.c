@@ -246,6 +246,17 @@ queen_cursor_seek(QueenCursor *cursor, int64 committed, QueenSpan *acked, int na
 	cursor->not_before = DT_NOBEGIN;
 }
 
+/* How many offsets are done beyond committed. */
+int64
+queen_cursor_done_ahead(const QueenCursor *cursor)
+{
+	int64		count = 0;
+
+	for (int i = 0; i < cursor->nacked; i++)
+		count += cursor->acked[i].last - cursor->acked[i].first + 1;
+	return count;
+}
+
 /* Whether a cursor is as a seek left it: nothing was delivered since. */
 bool
 queen_cursor_stands_at(const QueenCursor *cursor, int64 committed)

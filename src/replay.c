@@ -192,6 +192,11 @@ queen_replay(PG_FUNCTION_ARGS)
 						text_to_cstring(partition_name), text_to_cstring(queue_name))));
 	check_range(&partition, from, to);
 	copied = copy_range(source, &partition, from, to, target, partition_name);
+	if (copied != to - from + 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_QUEEN_NO_POSITION),
+				 errmsg("offsets %lld to %lld of partition \"%s\" were removed meanwhile",
+						(long long) from, (long long) to, text_to_cstring(partition_name))));
 	queen_end();
 
 	PG_RETURN_INT64(copied);

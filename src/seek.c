@@ -154,7 +154,8 @@ subscription_of(const Seek *seek)
 
 	subscription.mode = "all";
 	subscription.from = DT_NOBEGIN;
-	if (seek->partition_name == NULL && seek->kind == TARGET_END)
+	if (seek->partition_name == NULL &&
+		(seek->kind == TARGET_END || seek->timestamp == DT_NOEND))
 		subscription.mode = "new";
 	if (seek->partition_name == NULL && seek->kind == TARGET_TIMESTAMP &&
 		!TIMESTAMP_NOT_FINITE(seek->timestamp))
@@ -261,7 +262,7 @@ put_row(const Seek *seek, const QueenPartition *partition, const QueenCursor *be
 		PointerGetDatum(partition->name),
 		Int64GetDatum(before->committed),
 		Int64GetDatum(committed),
-		Int64GetDatum(before->committed - committed),
+		Int64GetDatum(before->committed - committed + queen_cursor_done_ahead(before)),
 		UUIDPGetDatum(queen_lease_encode(partition->partition_id, before->group_id,
 										 before->lease_nonce)),
 		TimestampTzGetDatum(before->lease_until)
@@ -384,6 +385,7 @@ undo_move(const QueenGroup *group, const QueenSeekMove *move, bool force,
 	QueenPartition partition;
 	QueenCursor cursor;
 	int64		stood;
+	int64		messages;
 	bool		nulls[4] = {false};
 	Datum		values[4];
 
@@ -391,6 +393,7 @@ undo_move(const QueenGroup *group, const QueenSeekMove *move, bool force,
 		return;
 	queen_group_read_cursor(group, &partition, &cursor);
 	stood = cursor.committed;
+	messages = stood + queen_cursor_done_ahead(&cursor);
 	if (!force && !queen_cursor_stands_at(&cursor, Max(move->new_committed, partition.log_start - 1)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -400,11 +403,12 @@ undo_move(const QueenGroup *group, const QueenSeekMove *move, bool force,
 	queen_cursor_seek(&cursor, move->old_committed, move->old_acked, move->nold_acked);
 	queen_cursor_pass_removed(&cursor, partition.log_start);
 	queen_cursor_write(&cursor, GetCurrentTimestamp());
+	messages -= cursor.committed + queen_cursor_done_ahead(&cursor);
 
 	values[0] = PointerGetDatum(partition.name);
 	values[1] = Int64GetDatum(stood);
 	values[2] = Int64GetDatum(cursor.committed);
-	values[3] = Int64GetDatum(stood - cursor.committed);
+	values[3] = Int64GetDatum(messages);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
