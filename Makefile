@@ -63,6 +63,8 @@ REGRESS_TESTS = \
 	groups \
 	ack \
 	nack \
+	seek \
+	replay \
 	queues \
 	views \
 	bytes \
@@ -75,6 +77,7 @@ ISOLATION_TESTS = \
 	push_rollback \
 	pop_race \
 	ack_race \
+	seek_race \
 	first_contact
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
