@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -298,6 +299,8 @@ move_partition(Seek *seek, const QueenPartition *partition)
 static void
 move_partitions(Seek *seek)
 {
+	MemoryContext memory;
+	MemoryContext caller;
 	QueenPartition partition = {.partition_id = 0};
 	int64		moved = 0;
 
@@ -307,12 +310,18 @@ move_partitions(Seek *seek)
 		move_partition(seek, &partition);
 		return;
 	}
+	memory = AllocSetContextCreate(CurrentMemoryContext, "queen partition of seek",
+								   ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(memory);
 	while (queen_partition_after(seek->queue->queue_id, partition.partition_id, &partition))
 	{
 		CHECK_FOR_INTERRUPTS();
 		move_partition(seek, &partition);
+		MemoryContextReset(memory);
 		moved++;
 	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(memory);
 	if (moved == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -420,15 +429,23 @@ queen_seek_undo(PG_FUNCTION_ARGS)
 	bool		force = DatumGetBool(queen_required(fcinfo, 1, "force"));
 	QueenSeekMove move = {0};
 	QueenGroup *group;
+	MemoryContext memory;
+	MemoryContext caller;
 
 	InitMaterializedSRF(fcinfo, 0);
 	queen_begin("queen.seek_undo()");
 	open_record(seek_id, &group);
+	memory = AllocSetContextCreate(CurrentMemoryContext, "queen partition of seek",
+								   ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(memory);
 	while (queen_seek_move_next(seek_id, move.partition_id, &move))
 	{
 		CHECK_FOR_INTERRUPTS();
 		undo_move(group, &move, force, (ReturnSetInfo *) fcinfo->resultinfo);
+		MemoryContextReset(memory);
 	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(memory);
 	queen_seek_set_undone(seek_id);
 	queen_end();
 
