@@ -61,7 +61,7 @@ acquire(uint64 key, uint16 kind, LOCKMODE mode)
  * set: the pops of a group queue behind whoever waits for it exclusively.
  */
 static bool
-acquire_in_time(uint64 key, uint16 kind)
+acquire_in_time(uint64 key, uint16 kind, LOCKMODE mode)
 {
 	int			before = LockTimeout;
 	volatile bool taken = false;
@@ -70,7 +70,7 @@ acquire_in_time(uint64 key, uint16 kind)
 	{
 		if (LockTimeout == 0)
 			LockTimeout = queen_seek_timeout;
-		taken = acquire(key, kind, ExclusiveLock);
+		taken = acquire(key, kind, mode);
 	}
 	PG_FINALLY();
 	{
@@ -127,8 +127,15 @@ bool
 queen_lock_group(int32 group_id, LOCKMODE mode)
 {
 	if (mode == ExclusiveLock)
-		return acquire_in_time((uint32) group_id, LOCK_GROUP);
+		return queen_lock_group_in_time(group_id, mode);
 	return acquire((uint32) group_id, LOCK_GROUP, mode);
+}
+
+/* The same for a seek, which does not wait for long in either mode. */
+bool
+queen_lock_group_in_time(int32 group_id, LOCKMODE mode)
+{
+	return acquire_in_time((uint32) group_id, LOCK_GROUP, mode);
 }
 
 /* For a group that turned out not to be the one meant. */
@@ -186,7 +193,7 @@ queen_lock_cursor(int64 partition_id, int16 group_number)
 void
 queen_lock_cursor_in_time(int64 partition_id, int16 group_number)
 {
-	acquire_in_time(cursor_key(partition_id, group_number), LOCK_CURSOR);
+	acquire_in_time(cursor_key(partition_id, group_number), LOCK_CURSOR, ExclusiveLock);
 }
 
 /* The same for a pop, which passes over what is taken. */

@@ -16,6 +16,7 @@
  */
 extern bool queen_lock_queue(int32 queue_id, LOCKMODE mode);
 extern bool queen_lock_group(int32 group_id, LOCKMODE mode);
+extern bool queen_lock_group_in_time(int32 group_id, LOCKMODE mode);
 extern bool queen_lock_cursor(int64 partition_id, int16 group_number);
 
 extern void queen_lock_cursor_in_time(int64 partition_id, int16 group_number);

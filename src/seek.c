@@ -200,14 +200,16 @@ static void
 lock_cursors(Seek *seek, text *group_name)
 {
 	QueenSubscription subscription = subscription_of(seek);
+	LOCKMODE	mode = seek->partition_name ? ShareLock : ExclusiveLock;
+	QueenGroup *group = queen_group_by_name(seek->queue->queue_id, group_name);
 	QueenPartition partition;
 	bool		made;
 
 	if (seek->partition_name)
 		find_partition(seek, &partition);
-	seek->group = queen_group_open(seek->queue, group_name, &subscription,
-								   seek->partition_name ? ShareLock : ExclusiveLock,
-								   &made);
+	if (group)
+		queen_lock_group_in_time(group->group_id, mode);
+	seek->group = queen_group_open(seek->queue, group_name, &subscription, mode, &made);
 	if (made)
 		seek->group->subscription_from = DT_NOBEGIN;	/* it stood nowhere yet */
 	if (seek->partition_name)
