@@ -27,9 +27,11 @@ OBJS = \
 	src/group_store.o \
 	src/cursor_store.o \
 	src/dead_letter_store.o \
+	src/seek_store.o \
 	src/queue.o \
 	src/reader.o \
 	src/cursor.o \
+	src/spans.o \
 	src/group.o \
 	src/log.o \
 	src/lease.o \
@@ -42,6 +44,8 @@ OBJS = \
 	src/ack.o \
 	src/nack.o \
 	src/subscribe.o \
+	src/seek.o \
+	src/replay.o \
 	src/queue_admin.o \
 	src/status.o
 
@@ -59,6 +63,8 @@ REGRESS_TESTS = \
 	groups \
 	ack \
 	nack \
+	seek \
+	replay \
 	queues \
 	views \
 	bytes \
@@ -75,7 +81,8 @@ ISOLATION_TESTS = \
 	group_race \
 	drop_race \
 	many_partitions \
-	backlog
+	backlog \
+	seek_race
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.

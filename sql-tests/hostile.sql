@@ -21,19 +21,26 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('nack', 'lease=LEASE;at_offset=0;error=''e'';delay=''0'';complete_before=false'),
 	('reject', 'lease=LEASE;at_offset=0;reason=''r'';error=''e'';complete_before=false'),
 	('release', 'lease=LEASE'), ('renew', 'lease=LEASE;lease_time=''1 h'''),
+	('seek', 'queue=''odd'';consumer_group=''g'';to_timestamp=''-infinity'';to_end=false;to_beginning=true;partition=''p'';to_offset=''-9223372036854775808'';by=''-9223372036854775808'';dry_run=false'),
+	('seek_undo', 'seek_id=SEEK;force=false'),
+	('replay', 'queue=''odd'';partition=''p'';from_offset=0;to_offset=0;to_queue=''other'''),
 	('_start_offset', 'partition_id=1;group_id=1')) s (function, list), unnest(string_to_array(s.list, ';')) a (pair);
 CREATE TEMP TABLE argument AS
 SELECT p.proname::text AS function, a.name AS argument, a.type::regtype AS type
   FROM pg_proc p, unnest(p.proargnames[1:p.pronargs], p.proargtypes::oid[]) a (name, type)
  WHERE p.pronamespace = 'queen'::regnamespace AND p.proname NOT LIKE 'payload%';
 SELECT queen.create_queue('odd') \g /dev/null
+SELECT queen.create_queue('other') \g /dev/null
 SELECT queen.push_batch('odd', '[0, 1, 2]', 'p') \g /dev/null
 SELECT lease FROM queen.pop('odd', 'g', 3, lease_time => '1 h') LIMIT 1 \gset
+SELECT seek_id FROM queen.seek('odd', 'sought', to_end => true) \gset
+UPDATE sample SET value = :'seek_id' WHERE value = 'SEEK';
 UPDATE sample SET value = replace(value, 'LEASE', format('%L::uuid', :'lease'));
 -- How many rows each table has.
 CREATE FUNCTION pg_temp.rows() RETURNS text LANGUAGE sql AS $$
 	SELECT (SELECT count(*) FROM queen.queue) || ' ' || (SELECT count(*) FROM queen.partition) || ' ' || (SELECT count(*) FROM queen.segment) || ' ' ||
-		   (SELECT count(*) FROM queen.consumer_group) || ' ' || (SELECT count(*) FROM queen.cursor) || ' ' || (SELECT count(*) FROM queen.dead_letter)
+		   (SELECT count(*) FROM queen.consumer_group) || ' ' || (SELECT count(*) FROM queen.cursor) || ' ' || (SELECT count(*) FROM queen.dead_letter) || ' ' ||
+		   (SELECT count(*) FROM queen.seek_log) || ' ' || (SELECT count(*) FROM queen.seek_move)
 $$;
 -- The SQLSTATE of a call with one argument replaced; all of it is undone. 'done' where it was taken.
 CREATE FUNCTION pg_temp.attempt(f text, a text, instead text) RETURNS text LANGUAGE plpgsql AS $$
@@ -147,4 +154,4 @@ SELECT name, setting FROM pg_settings WHERE name IN ('enable_seqscan', 'enable_s
 RESET ALL;
 SET client_min_messages = warning;
 DROP SCHEMA hostile CASCADE;
-SELECT queen.drop_queue('odd', true);
+SELECT queen.drop_queue('odd', true), queen.drop_queue('other');

@@ -232,6 +232,39 @@ queen_cursor_finish_lease(QueenCursor *cursor)
 	queen_cursor_end_lease(cursor);
 }
 
+/* Puts a cursor somewhere: no lease of before is good, nothing is remembered. */
+void
+queen_cursor_seek(QueenCursor *cursor, int64 committed, QueenSpan *acked, int nacked)
+{
+	queen_cursor_end_lease(cursor);
+	cursor->committed = committed;
+	cursor->nrecent = 0;
+	cursor->acked = acked;
+	cursor->nacked = nacked;
+	cursor->nsteps = 0;
+	cursor->failures = 0;
+	cursor->not_before = DT_NOBEGIN;
+}
+
+/* How many offsets are done beyond committed. */
+int64
+queen_cursor_done_ahead(const QueenCursor *cursor)
+{
+	int64		count = 0;
+
+	for (int i = 0; i < cursor->nacked; i++)
+		count += cursor->acked[i].last - cursor->acked[i].first + 1;
+	return count;
+}
+
+/* Whether a cursor is as a seek left it: nothing was delivered since. */
+bool
+queen_cursor_stands_at(const QueenCursor *cursor, int64 committed)
+{
+	return cursor->committed == committed && cursor->lease_nonce == 0 &&
+		cursor->nacked == 0 && cursor->nsteps == 0 && cursor->failures == 0;
+}
+
 /* Whether a lease is one of the last four completed ones. */
 bool
 queen_cursor_finished(const QueenCursor *cursor, int64 nonce)

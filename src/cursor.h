@@ -67,6 +67,9 @@ extern void queen_cursor_pass_removed(QueenCursor *cursor, int64 log_start);
 extern void queen_cursor_start_lease(QueenCursor *cursor, int64 nonce, int64 last, TimestampTz until);
 extern void queen_cursor_end_lease(QueenCursor *cursor);
 extern void queen_cursor_finish_lease(QueenCursor *cursor);
+extern void queen_cursor_seek(QueenCursor *cursor, int64 committed, QueenSpan *acked, int nacked);
+extern int64 queen_cursor_done_ahead(const QueenCursor *cursor);
+extern bool queen_cursor_stands_at(const QueenCursor *cursor, int64 committed);
 extern bool queen_cursor_finished(const QueenCursor *cursor, int64 nonce);
 
 #endif							/* QUEEN_CURSOR_H */

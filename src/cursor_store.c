@@ -15,13 +15,12 @@
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/multirangetypes.h"
 #include "utils/timestamp.h"
-#include "utils/typcache.h"
 
 #include "compat.h"
 #include "cursor_store.h"
 #include "probe.h"
+#include "spans.h"
 #include "statement.h"
 
 #define PRUNE_INTERVAL 16
@@ -64,58 +63,6 @@ static QueenStatement delete = {
 	" AND c.group_id OPERATOR(pg_catalog.=) $2",
 	SPI_OK_DELETE, 2, {INT4OID, INT4OID}
 };
-
-/* The type cache entry of int8range, for int8multirange's functions. */
-static TypeCacheEntry *
-span_type(void)
-{
-	return lookup_type_cache(INT8RANGEOID, TYPECACHE_RANGE_INFO);
-}
-
-/* The spans of an int8multirange. Its ranges are canonical: [lower, upper). */
-static void
-decode_spans(Datum value, QueenCursor *cursor)
-{
-	TypeCacheEntry *type = span_type();
-	RangeType **ranges;
-	int32		count;
-
-	multirange_deserialize(type, DatumGetMultirangeTypeP(value), &count, &ranges);
-	cursor->acked = palloc(sizeof(QueenSpan) * Max(count, 1));
-	cursor->nacked = count;
-	for (int i = 0; i < count; i++)
-	{
-		RangeBound	lower;
-		RangeBound	upper;
-		bool		empty;
-
-		range_deserialize(type, ranges[i], &lower, &upper, &empty);
-		cursor->acked[i].first = DatumGetInt64(lower.val);
-		cursor->acked[i].last = DatumGetInt64(upper.val) - 1;
-	}
-}
-
-/* Spans as an int8multirange; nothing for none. */
-static Datum
-encode_spans(const QueenCursor *cursor)
-{
-	TypeCacheEntry *type;
-	RangeType **ranges;
-
-	if (cursor->nacked == 0)
-		return (Datum) 0;
-	type = span_type();
-	ranges = palloc(sizeof(RangeType *) * cursor->nacked);
-	for (int i = 0; i < cursor->nacked; i++)
-	{
-		RangeBound	lower = {Int64GetDatum(cursor->acked[i].first), false, true, true};
-		RangeBound	upper = {Int64GetDatum(cursor->acked[i].last + 1), false, false, false};
-
-		ranges[i] = queen_make_range(type, &lower, &upper, false);
-	}
-	return MultirangeTypePGetDatum(make_multirange(INT8MULTIRANGEOID, type,
-												   cursor->nacked, ranges));
-}
 
 /* The numbers of an int8[] without NULLs, which is all that we write. */
 static int64 *
@@ -199,7 +146,7 @@ take_cursor(const QueenRow *row, QueenCursor *cursor)
 	if (!row->nulls[8])
 		decode_recent(row->values[8], cursor);
 	if (!row->nulls[9])
-		decode_spans(row->values[9], cursor);
+		cursor->acked = queen_spans_decode(row->values[9], &cursor->nacked);
 	if (!row->nulls[10])
 		decode_steps(row->values[10], cursor);
 	cursor->failures = DatumGetInt32(row->values[11]);
@@ -276,7 +223,7 @@ queen_cursor_write(QueenCursor *cursor, TimestampTz now)
 	queen_bind_if(&parameters, leased, TimestampTzGetDatum(cursor->lease_until));
 	queen_bind_if(&parameters, cursor->nrecent > 0,
 				  encode_numbers(cursor->recent, cursor->nrecent));
-	queen_bind_if(&parameters, cursor->nacked > 0, encode_spans(cursor));
+	queen_bind_if(&parameters, cursor->nacked > 0, queen_spans_encode(cursor->acked, cursor->nacked));
 	queen_bind_if(&parameters, cursor->nsteps > 0, encode_steps(cursor));
 	queen_bind(&parameters, Int32GetDatum(cursor->failures));
 	queen_bind_if(&parameters, cursor->not_before != DT_NOBEGIN, TimestampTzGetDatum(cursor->not_before));

@@ -116,7 +116,7 @@ lock_group(QueenGroup *group, LOCKMODE mode)
 /* The group, locked; one that is missing is registered. */
 QueenGroup *
 queen_group_open(const QueenQueue *queue, text *name,
-				 const QueenSubscription *subscription, bool *made)
+				 const QueenSubscription *subscription, LOCKMODE mode, bool *made)
 {
 	*made = false;
 	for (;;)
@@ -134,7 +134,7 @@ queen_group_open(const QueenQueue *queue, text *name,
 			}
 			continue;
 		}
-		group = lock_group(group, ShareLock);
+		group = lock_group(group, mode);
 		if (group)
 			return group;
 	}

@@ -21,9 +21,11 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 
 #include "compat.h"
 #include "locks.h"
+#include "settings.h"
 
 /* The kinds; docs/reference.md lists them for readers of pg_locks. */
 #define LOCK_QUEUE					0x5101
@@ -52,6 +54,31 @@ acquire(uint64 key, uint16 kind, LOCKMODE mode)
 
 	set_tag(&tag, key, kind);
 	return LockAcquire(&tag, mode, false, false) == LOCKACQUIRE_OK;
+}
+
+/*
+ * The same, waiting no longer than queen.seek_timeout where lock_timeout is not
+ * set: the pops of a group queue behind whoever waits for it exclusively.
+ */
+static bool
+acquire_in_time(uint64 key, uint16 kind, LOCKMODE mode)
+{
+	int			before = LockTimeout;
+	volatile bool taken = false;
+
+	PG_TRY();
+	{
+		if (LockTimeout == 0)
+			LockTimeout = queen_seek_timeout;
+		taken = acquire(key, kind, mode);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = before;
+	}
+	PG_END_TRY();
+
+	return taken;
 }
 
 /* Takes a lock if nobody else has it. */
@@ -95,11 +122,20 @@ queen_lock_queue(int32 queue_id, LOCKMODE mode)
 	return acquire((uint32) queue_id, LOCK_QUEUE, mode);
 }
 
-/* Shared by pop, ack and kin, exclusive for removing the group. */
+/* Shared by pop, ack and kin, exclusive for seek and for removing the group. */
 bool
 queen_lock_group(int32 group_id, LOCKMODE mode)
 {
+	if (mode == ExclusiveLock)
+		return queen_lock_group_in_time(group_id, mode);
 	return acquire((uint32) group_id, LOCK_GROUP, mode);
+}
+
+/* The same for a seek, which does not wait for long in either mode. */
+bool
+queen_lock_group_in_time(int32 group_id, LOCKMODE mode)
+{
+	return acquire_in_time((uint32) group_id, LOCK_GROUP, mode);
 }
 
 /* For a group that turned out not to be the one meant. */
@@ -151,6 +187,13 @@ bool
 queen_lock_cursor(int64 partition_id, int16 group_number)
 {
 	return acquire(cursor_key(partition_id, group_number), LOCK_CURSOR, ExclusiveLock);
+}
+
+/* The same for a seek, which does not wait for long. */
+void
+queen_lock_cursor_in_time(int64 partition_id, int16 group_number)
+{
+	acquire_in_time(cursor_key(partition_id, group_number), LOCK_CURSOR, ExclusiveLock);
 }
 
 /* The same for a pop, which passes over what is taken. */

@@ -16,7 +16,10 @@
  */
 extern bool queen_lock_queue(int32 queue_id, LOCKMODE mode);
 extern bool queen_lock_group(int32 group_id, LOCKMODE mode);
+extern bool queen_lock_group_in_time(int32 group_id, LOCKMODE mode);
 extern bool queen_lock_cursor(int64 partition_id, int16 group_number);
+
+extern void queen_lock_cursor_in_time(int64 partition_id, int16 group_number);
 
 extern bool queen_lock_queue_append(int32 queue_id, bool many);
 extern void queen_lock_queue_append_alone(int32 queue_id);

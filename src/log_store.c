@@ -25,6 +25,7 @@ static const QueenProbe partition_by_name = {"partition", "partition_queue_id_na
 static const QueenProbe partition_by_id = {"partition", "partition_pkey", 5};
 
 /* Column partition_id, of the first or last partition of a queue. */
+static const QueenProbe partition_after = {"partition", "partition_queue_idx", 5};
 static const QueenProbe partition_by_queue = {"partition", "partition_queue_idx", 1};
 
 /* Columns partition_id, base_offset, created_at, message_count; not the frames. */
@@ -146,6 +147,17 @@ queen_partition_by_id(int64 partition_id, QueenPartition *partition)
 
 	queen_key_int8(&keys, partition_id);
 	return find_partition(&partition_by_id, &keys, partition);
+}
+
+/* The next partition of a queue, in the order of ids. */
+bool
+queen_partition_after(int32 queue_id, int64 partition_id, QueenPartition *partition)
+{
+	QueenKeys	keys = {.count = 0};
+
+	queen_key_int4(&keys, queue_id);
+	queen_key_int8_from(&keys, partition_id + 1);
+	return find_partition(&partition_after, &keys, partition);
 }
 
 /* Makes a partition, about to be pushed to. */

@@ -49,6 +49,7 @@ extern bool queen_partition_by_name(int32 queue_id, text *name, QueenPartition *
 extern bool queen_partition_by_id(int64 partition_id, QueenPartition *partition);
 extern int64 queen_partition_insert(int32 queue_id, text *name);
 extern void queen_partition_set_oldest(int64 partition_id, TimestampTz oldest_at);
+extern bool queen_partition_after(int32 queue_id, int64 partition_id, QueenPartition *partition);
 extern bool queen_partition_range(int32 queue_id, int64 *first, int64 *last);
 extern int	queen_partition_candidates(const QueenCandidateSearch *search,
 									   int64 after, int64 through,

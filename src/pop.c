@@ -242,7 +242,7 @@ queen_pop(PG_FUNCTION_ARGS)
 				 errhint("queen.resume_queue() ends the pause.")));
 	if (pop.lease == 0)
 		pop.lease = pop.queue->lease;
-	pop.group = queen_group_open(pop.queue, group_name, &subscription, &made);
+	pop.group = queen_group_open(pop.queue, group_name, &subscription, ShareLock, &made);
 	complete_leases(&pop, strict);
 	claim_all(&pop, partition_name);
 	queen_end();

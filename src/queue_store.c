@@ -80,6 +80,12 @@ static QueenStatement deletes[] = {
 		" AND s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
 		" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start",
 	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.seek_move m USING queen.seek_log l"
+		" WHERE l.queue_id OPERATOR(pg_catalog.=) $1"
+		" AND m.seek_id OPERATOR(pg_catalog.=) l.seek_id",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.seek_log WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.dead_letter WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.consumer_group WHERE queue_id OPERATOR(pg_catalog.=) $1",

@@ -20,6 +20,7 @@
 bool		queen_auto_create_queue = false;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
+int			queen_seek_timeout = 10000;
 
 /* Called once, when the library is loaded. */
 void
@@ -45,6 +46,13 @@ queen_define_settings(void)
 							&queen_max_partition_locks,
 							64, 1, INT_MAX / 2,
 							PGC_SUSET, 0, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.seek_timeout",
+							"Sets how long a seek waits for a lock where lock_timeout is not set.",
+							"Pops of the group queue behind a waiting seek. Zero means no limit.",
+							&queen_seek_timeout,
+							10000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("queen");
 }

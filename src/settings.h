@@ -11,6 +11,7 @@
 extern bool queen_auto_create_queue;
 extern int	queen_max_message_bytes;
 extern int	queen_max_partition_locks;
+extern int	queen_seek_timeout;
 
 extern void queen_define_settings(void);
 

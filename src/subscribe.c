@@ -26,7 +26,8 @@ queen_subscribe(PG_FUNCTION_ARGS)
 	bool		made;
 
 	queen_begin("queen.subscribe()");
-	queen_group_open(queen_queue_open(queue_name), group_name, &subscription, &made);
+	queen_group_open(queen_queue_open(queue_name), group_name, &subscription, ShareLock,
+					 &made);
 	queen_end();
 
 	PG_RETURN_BOOL(made);
