@@ -97,6 +97,34 @@ SELECT o.type, o.what, r.answer, string_agg(a.function || '.' || a.argument, ', 
   FROM odd o JOIN argument a USING (type), LATERAL (SELECT pg_temp.attempt(a.function, a.argument, o.value) AS answer) r
  GROUP BY o.type, o.what, r.answer ORDER BY o.type::text COLLATE "C", o.what COLLATE "C", r.answer COLLATE "C";
 RESET client_min_messages;
+-- The same where the other arguments do not stop it: a seek with one target, a pop that finds messages. Rows, or the SQLSTATE.
+CREATE FUNCTION pg_temp.answers(command text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+	before text := pg_temp.rows();
+BEGIN
+	BEGIN
+		EXECUTE format('SELECT count(*) || '' rows'' FROM queen.%s', command) INTO answer;
+		RAISE EXCEPTION USING ERRCODE = 'UNDO0', MESSAGE = 'done';
+	EXCEPTION WHEN OTHERS THEN
+		answer := CASE SQLSTATE WHEN 'UNDO0' THEN answer ELSE SQLSTATE END;
+	END;
+	IF answer LIKE 'XX%' OR before <> pg_temp.rows() THEN
+		RAISE EXCEPTION '%: %', left(command, 200), answer;
+	END IF;
+	RETURN answer;
+END $$;
+SET client_min_messages = error;
+SELECT a.argument, o.what, pg_temp.answers(format('seek(''odd'', ''g'', partition => ''p'', %s => %s)', a.argument, o.value))
+  FROM argument a JOIN odd o USING (type) WHERE a.function = 'seek' AND a.argument IN ('to_timestamp', 'to_offset', 'by') ORDER BY a.argument COLLATE "C", o.what COLLATE "C";
+SELECT argument, pg_temp.answers(format('seek(''odd'', ''g'', partition => ''p'', %s)', argument))
+  FROM unnest(array['to_offset => 3', 'to_offset => 4', 'by => ''-9223372036854775807''']) argument;
+SELECT argument, pg_temp.answers(format('pop(''odd'', ''another'', %s)', format(argument, :'lease')))
+  FROM unnest(array['batch => 1000000', 'max_partitions => 2147483647', 'max_bytes => 9223372036854775807', 'max_bytes => 1', 'lease_time => ''366 days''', 'lease_time => ''1 us''',
+	'partition => ''nowhere''', 'subscription_mode => ''new''', 'subscription_mode => ''timestamp''', 'subscription_from => ''4713-01-01 BC''', 'subscription_from => ''294276-12-31''',
+	'ack => ''{}''', 'ack => array[%L]::uuid[]', 'ack => array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[10000])',
+	'ack => ''{00000000-0000-0000-0000-000000000000}'', strict_ack => true']) argument;
+RESET client_min_messages;
 -- All of it was undone; the lease still is good.
 SELECT queen.ack(:'lease');
 --
@@ -111,9 +139,15 @@ CREATE OPERATOR hostile.= (LEFTARG = text, RIGHTARG = text, FUNCTION = hostile.s
 CREATE OPERATOR hostile.= (LEFTARG = int, RIGHTARG = int, FUNCTION = hostile.steal);
 CREATE OPERATOR hostile.>= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
 CREATE OPERATOR hostile.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+CREATE OPERATOR hostile.<= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+CREATE OPERATOR hostile.+ (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE FUNCTION hostile.unnest(int8multirange) RETURNS SETOF int8range LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE FUNCTION hostile.sum(bigint) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE TABLE hostile.queue (LIKE queen.queue);
 CREATE TABLE hostile.segment (LIKE queen.segment);
+CREATE TEMP TABLE queue (LIKE queen.queue);
+CREATE TEMP TABLE cursor (LIKE queen.cursor);
 CREATE FUNCTION hostile.round() RETURNS TABLE (pushed bigint, popped text, acked bigint, behind bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	held uuid;
@@ -127,6 +161,8 @@ BEGIN
 END $$;
 SELECT * FROM hostile.round();
 SET search_path = hostile, pg_catalog, public;
+SELECT * FROM hostile.round();
+SET search_path = pg_temp, hostile, pg_catalog;
 SELECT * FROM hostile.round();
 SET search_path = '';
 SELECT * FROM hostile.round();
@@ -146,6 +182,9 @@ RESET ALL;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT * FROM hostile.round();
 COMMIT;
+SET default_transaction_isolation = serializable;
+SELECT * FROM hostile.round();
+RESET ALL;
 -- The caller's settings are as he left them, after an answer and after an error.
 SET enable_seqscan = on; SET enable_sort = off;
 SELECT count(*) FROM queen.push('odd', '1', 'p');
@@ -154,4 +193,5 @@ SELECT name, setting FROM pg_settings WHERE name IN ('enable_seqscan', 'enable_s
 RESET ALL;
 SET client_min_messages = warning;
 DROP SCHEMA hostile CASCADE;
+DROP TABLE pg_temp.queue, pg_temp.cursor;
 SELECT queen.drop_queue('odd', true), queen.drop_queue('other');

@@ -38,6 +38,8 @@ SELECT * FROM queen.push('orders', '\x0700'::bytea, 'p');
 SELECT * FROM queen.push('orders', '\x0800', 'p');
 PREPARE untyped AS SELECT * FROM queen.push($1, $2, $3);
 EXECUTE untyped('orders', '{"a": 9}', 'p');
+EXECUTE untyped('orders', '{"a": ', 'p');
+EXECUTE untyped('orders', NULL, 'p');
 DEALLOCATE untyped;
 SELECT * FROM queen.push(partition => 'p', payload => '10', queue => 'orders', headers => '{"h": [1]}', transaction_id => 'tx 10');
 SELECT message_offset, payload, body, headers, transaction_id = 'tx 10' AS own_id FROM queen.pop('orders', 'types', partition => 'p');
@@ -53,6 +55,9 @@ SELECT DISTINCT partition FROM queen.partitions WHERE queue = 'orders' AND parti
 -- By the transaction id: one lane for one id, several for several.
 SELECT count(DISTINCT (queen.push('orders', '1', transaction_id => 'same')).partition) FROM generate_series(1, 20);
 SELECT count(DISTINCT (queen.push('orders', '1', transaction_id => 'id ' || n)).partition) FROM generate_series(1, 100) n;
+-- push_items chooses as push does.
+SELECT count(*) FROM generate_series(1, 100) n, queen.push('orders', '1', transaction_id => 'id ' || n) p,
+	   LATERAL queen.push_items('orders', jsonb_build_array(jsonb_build_object('payload', 1, 'transactionId', 'id ' || n))) i WHERE i.partition <> p.partition;
 --
 -- Refused, and nothing made
 --
@@ -66,6 +71,7 @@ SELECT pg_temp.fails($$SELECT queen.push('orders', '1', '')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\tb')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\x7f')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('x', 256))$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('ä', 128))$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('x', 1000000))$$);
 SELECT pg_temp.fails($$SELECT queen.push(repeat('x', 1000000), '1')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '')$$);
@@ -79,10 +85,13 @@ SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', '')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', repeat('x', 1025))$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => '[1]')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => 'null')$$);
-SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => jsonb_build_object('h', repeat('x', 65536)))$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => jsonb_build_object('h', repeat('x', 65528)))$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p', headers => '"h"')$$);
 SET queen.max_message_bytes = '1kB';
 SELECT pg_temp.fails($$SELECT queen.push('orders', to_jsonb(repeat('x', 1023)), 'p')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', decode(repeat('00', 1025), 'hex'), 'p')$$);
 SELECT * FROM queen.push('orders', to_jsonb(repeat('x', 1022)), 'largest allowed');
+SELECT * FROM queen.push('orders', decode(repeat('00', 1024), 'hex'), 'largest allowed');
 RESET queen.max_message_bytes;
 BEGIN READ ONLY;
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', 'p')$$);
@@ -90,13 +99,23 @@ ROLLBACK;
 SELECT (SELECT count(*) FROM queen.queue) - queues AS queues, (SELECT count(*) FROM queen.partition) - partitions AS partitions, (SELECT count(*) FROM queen.segment) - segments AS segments FROM before;
 -- The longest that are allowed.
 SELECT length((queen.push('orders', '1', repeat('x', 255), repeat('y', 1024))).partition);
-SELECT status FROM queen.push('orders', '1', 'a b/ä"''\', headers => jsonb_build_object('h', repeat('x', 65000)));
+SELECT octet_length((queen.push('orders', '1', repeat('ä', 127) || 'x', repeat('ä', 512))).partition);
+SELECT status FROM queen.push('orders', '1', 'a b/ä"''\', headers => jsonb_build_object('h', repeat('x', 65527)));
+SELECT octet_length(headers::text) FROM queen.pop('orders', 'longest', partition => 'a b/ä"''\', auto_ack => true);
 --
 -- A queue made by a push, where that is allowed
 --
 SET queen.auto_create_queue = on;
 SELECT * FROM queen.push('made by push', '1');
 SELECT * FROM queen.push('made by push', '2');
+-- None is made by a push that fails or is rolled back, and none by anything but a push.
+SELECT pg_temp.fails($$SELECT queen.push('not made', '1', headers => '1')$$), pg_temp.fails($$SELECT queen.push_batch('not made', '[')$$);
+SELECT pg_temp.fails($$SELECT queen.push_items('not made', '[1]')$$), pg_temp.fails($$SELECT queen.push('', '1')$$);
+BEGIN;
+SELECT * FROM queen.push('not made', '1');
+ROLLBACK;
+SELECT pg_temp.fails($$SELECT * FROM queen.pop('not made')$$), pg_temp.fails($$SELECT queen.subscribe('not made', 'g')$$);
+SELECT count(*) FROM queen.queues WHERE queue = 'not made';
 RESET queen.auto_create_queue;
 SELECT partitions, max_deliveries, owner = current_user::regrole AS mine FROM queen.queues WHERE queue = 'made by push';
 SELECT queen.drop_queue('made by push', true);
@@ -120,6 +139,31 @@ COMMIT;
 SELECT pg_temp.fails($$SELECT queen.push('orders', '"gone"', 'tx'), 1 / (n - 3) FROM generate_series(1, 5) n$$);
 SELECT message_offset FROM queen.push('orders', '"last"', 'tx');
 SELECT pg_temp.log('orders', 'tx'), pg_temp.log('orders', 'new in savepoint');
+-- A partition made in a subtransaction that failed, and again after it.
+BEGIN;
+SELECT pg_temp.fails($$SELECT queen.push('orders', '"gone"', 'new in failure'), 1 / 0$$) ~ '^22012' AS failed;
+SELECT message_offset FROM queen.push('orders', '"one"', 'new in failure');
+SELECT pg_temp.fails($$SELECT queen.push('orders', '"gone"', 'new in failure'), 1 / (n - 2) FROM generate_series(1, 3) n$$) ~ '^22012' AS failed;
+SELECT message_offset FROM queen.push('orders', '"two"', 'new in failure');
+COMMIT;
+SELECT pg_temp.log('orders', 'new in failure');
+-- A partition made in a transaction that was rolled back, and again by each verb.
+BEGIN;
+SELECT message_offset FROM queen.push('orders', '"gone"', 'new in rollback');
+ROLLBACK;
+SELECT first_offset FROM queen.push_batch('orders', '["one"]', 'new in rollback');
+SELECT message_offset FROM queen.push_items('orders', '[{"payload": "two", "partition": "new in rollback"}]');
+SELECT message_offset FROM queen.push('orders', '"three"', 'new in rollback');
+SELECT pg_temp.log('orders', 'new in rollback');
+-- Push, pop and ack in one transaction that rolls back: nothing of it is left.
+BEGIN;
+SELECT message_offset FROM queen.push('orders', '"gone"', 'all in one');
+SELECT message_offset, payload, delivery, queen.ack(lease) FROM queen.pop('orders', 'all in one', partition => 'all in one');
+ROLLBACK;
+SELECT count(*) FROM queen.partitions WHERE partition = 'all in one';
+SELECT count(*) FROM queen.consumer_groups WHERE consumer_group = 'all in one';
+SELECT message_offset FROM queen.push('orders', '"kept"', 'all in one');
+SELECT message_offset, payload, delivery, queen.ack(lease) FROM queen.pop('orders', 'all in one', partition => 'all in one');
 -- No lock is left over.
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
 -- Two in one transaction, in each isolation level.
@@ -158,4 +202,8 @@ SELECT message_offset FROM queen.push('orders', '1', 'clock');
 UPDATE queen.segment SET created_at = 'tomorrow' WHERE partition_id = (SELECT partition_id FROM queen.partitions WHERE partition = 'clock');
 SELECT message_offset FROM queen.push('orders', '2', 'clock');
 SELECT message_offset, created_at >= 'tomorrow' AS not_before_the_tail FROM queen.pop('orders', 'clock', partition => 'clock', auto_ack => true);
+-- In no partition of all above is a segment older than the one before it, or a hole between them.
+SELECT count(*) > 20 AS many, bool_and(coalesce(created_at >= older, true)) AS in_time, bool_and(coalesce(base_offset = next, base_offset = 0)) AS no_hole
+  FROM (SELECT s.created_at, s.base_offset, lag(s.created_at) OVER w AS older, lag(s.base_offset + s.message_count) OVER w AS next
+		  FROM queen.segment s JOIN queen.partitions p USING (partition_id) WHERE p.queue = 'orders' WINDOW w AS (PARTITION BY s.partition_id ORDER BY s.base_offset)) x;
 SELECT queen.drop_queue('orders', true);

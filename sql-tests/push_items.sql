@@ -30,6 +30,9 @@ SELECT partition, message_offset, payload, headers, CASE WHEN transaction_id LIK
 SELECT item, partition, message_offset FROM queen.push_items('items', '[{"payload": 1, "partition": "\u00e4\ud83d\ude00\"\\\/", "transactionId": "t\u0041"}]');
 SELECT partition, transaction_id FROM queen.pop('items', 'names', partition => 'ä😀"\/', auto_ack => true);
 SELECT * FROM queen.push_items('items', '[]');
+-- Bodies that look like the object around them stay whole; white space anywhere.
+SELECT item, partition, message_offset FROM queen.push_items('items', E' [ \n{ "payload" : {"payload":[{"partition":"x"}],"}":"]"} , "partition" :\t"within" }\r\n, {"partition":"within","payload":"\\\\"} ] ');
+SELECT message_offset, payload FROM queen.pop('items', 'within', partition => 'within', auto_ack => true);
 --
 -- One segment for each partition, the order of each kept
 --
@@ -83,6 +86,17 @@ SELECT pg_temp.second('{}');
 SELECT pg_temp.second('{"partition": "p"}');
 SELECT pg_temp.second('{"payload": 1, "partiton": "p"}');
 SELECT pg_temp.second('{"payload": 1, "payload": 2}');
+SELECT pg_temp.second('{"payload": 1, "\u0070ayload": 2}');
+SELECT pg_temp.second('{"payload": 1, "": 2}');
+SELECT pg_temp.second('{"payload": 1, "Partition": "p"}');
+SELECT pg_temp.second('{"payload": 1, "partition": "p", "partition": null}');
+SELECT pg_temp.second('null');
+SELECT pg_temp.second('"payload"');
+SELECT pg_temp.second('{"payload": 1, "partition": "\ud83d"}');
+SELECT pg_temp.second('{"payload": 1, "partition": "\ude00\ud83d"}');
+SELECT pg_temp.second('{"payload": 1, "headers": "{}"}');
+SELECT pg_temp.second('{"payload": 1, "headers": {"a": "\ud83d"}}');
+SELECT pg_temp.second('{"payload": 1, "partition": {"p": 1}}');
 SELECT pg_temp.second('{"payload": 1, "partition": 1}');
 SELECT pg_temp.second('{"payload": 1, "partition": ""}');
 SELECT pg_temp.second('{"payload": 1, "partition": "a\nb"}');

@@ -42,11 +42,12 @@ SELECT pg_temp.fails($$SELECT queen.create_queue(E'a\nb')$$);
 SELECT pg_temp.fails($$SELECT queen.create_queue(repeat('x', 256))$$);
 SELECT option, pg_temp.fails(format('SELECT queen.create_queue(''bad'', %s)', option)) AS create,
 	   pg_temp.fails(format('SELECT queen.alter_queue(''plain'', %s)', option)) AS alter
-  FROM unnest(array['partitions => 0', 'partitions => 10001', 'partitions => NULL', 'lease => ''0''', 'lease => ''-1 s''', 'lease => ''367 days''',
+  FROM unnest(array['partitions => 0', 'partitions => 10001', 'partitions => NULL', 'lease => ''0''', 'lease => ''-1 s''', 'lease => ''366 days 1 us''', 'lease => ''1 day -24 hours''',
 	'lease => ''178000000 years''', 'lease => NULL', 'retry_limit => -1', 'retry_limit => 1000001', 'retry_limit => NULL', 'retry_delay => ''-1 us''',
-	'retry_delay => ''367 days''', 'retry_delay => NULL', 'max_deliveries => 0', 'max_deliveries => -1', 'max_deliveries => 1000001',
+	'retry_delay => ''12 months 6 days 1 us''', 'retry_delay => NULL', 'max_deliveries => 0', 'max_deliveries => -1', 'max_deliveries => 1000001',
 	'on_exhausted => ''keep''', 'on_exhausted => NULL', 'max_backlog => 0', 'max_backlog => -1']) option;
-SELECT option, pg_temp.fails(format('SELECT queen.alter_queue(''plain'', %s)', option))
+SELECT option, pg_temp.fails(format('SELECT queen.create_queue(''edge'', %s), queen.drop_queue(''edge'')', option)) AS create,
+	   pg_temp.fails(format('SELECT queen.alter_queue(''plain'', %s)', option)) AS alter
   FROM unnest(array['partitions => 1', 'partitions => 10000', 'lease => ''1 us''', 'lease => ''366 days''', 'retry_limit => 0', 'retry_limit => 1000000',
 	'retry_delay => ''0''', 'retry_delay => ''366 days''', 'max_deliveries => 1', 'max_deliveries => 1000000', 'max_backlog => 1', 'max_backlog => 9223372036854775807']) option;
 SELECT queen.drop_queue('plain');
@@ -57,7 +58,7 @@ SELECT pg_temp.fails($$SELECT queen.reset_queue_option('plain', 'owner')$$);
 -- Every verb on a queue that is not there, and nothing made.
 SELECT verb, pg_temp.fails('SELECT queen.' || verb) FROM unnest(array['alter_queue(''none'')', 'reset_queue_option(''none'', ''lease'')', 'pause_queue(''none'')',
 	'resume_queue(''none'')', 'purge(''none'')', 'drop_queue(''none'')', 'push(''none'', ''1'')', 'push_batch(''none'', ''[1]'')', 'push_items(''none'', ''[]'')', 'pop(''none'')',
-	'subscribe(''none'', ''g'')', 'unsubscribe(''none'', ''g'')']) verb;
+	'subscribe(''none'', ''g'')', 'unsubscribe(''none'', ''g'')', 'seek(''none'', ''g'', to_end => true)', 'replay(''none'', ''p'', 0, 0, ''plain'')', 'replay(''plain'', ''p'', 0, 0, ''none'')']) verb;
 SELECT * FROM options;
 --
 -- A paused queue refuses pops, and only pops
@@ -147,6 +148,12 @@ SELECT queen.drop_queue('brief');
 ROLLBACK;
 SELECT message_offset FROM queen.push('brief', '1');
 BEGIN;
+SELECT queen.drop_queue('brief', true);
+SELECT pg_temp.fails($$SELECT queen.push('brief', '2')$$);
+ROLLBACK;
+SELECT pg_temp.fails($$SELECT queen.drop_queue('brief')$$);
+SELECT message_offset, payload FROM queen.pop('brief', auto_ack => true);
+BEGIN;
 SELECT queen.create_queue('never');
 ROLLBACK;
 SELECT pg_temp.fails($$SELECT queen.push('never', '1')$$);
@@ -159,6 +166,7 @@ SELECT (SELECT count(*) FROM queen.queue), (SELECT count(*) FROM queen.partition
 --
 CREATE ROLE queen_maker;
 CREATE ROLE queen_member IN ROLE queen_maker;
+CREATE ROLE queen_set_only NOINHERIT IN ROLE queen_maker;
 CREATE ROLE queen_other;
 GRANT CREATE ON SCHEMA queen TO queen_maker;
 SET ROLE queen_other;
@@ -170,17 +178,34 @@ SELECT message_offset FROM queen.push('theirs', '1', 'p');
 RESET queen.auto_create_queue;
 SELECT message_offset, queen.nack(lease, delay => '0') FROM queen.pop('theirs');
 SELECT lease FROM queen.pop('theirs') \gset
+SELECT message_offset FROM queen.push('theirs', '1', 'dead');
+SELECT queen.reject(p.lease) FROM queen.pop('theirs', partition => 'dead') p;
+SELECT seek_id FROM queen.seek('theirs', 'sought', to_end => true) LIMIT 1 \gset
 SELECT queue, owner FROM queen.queues;
 SELECT pg_temp.fails('SELECT FROM queen.segment');
 SET ROLE queen_member;
 SELECT queen.renew(:'lease') IS NOT NULL AS renewed;
-SELECT count(*) FROM queen.leases;
+SELECT (SELECT count(*) FROM queen.leases) AS leases, (SELECT count(*) FROM queen.dead_letters) AS dead_letters, (SELECT count(*) FROM queen.seek_history) AS seeks;
+SELECT message_offset FROM queen.push('theirs', '"of a member"', 'q');
+SELECT payload, queen.ack(p.lease) FROM queen.pop('theirs', partition => 'q') p;
+SELECT queen.pause_queue('theirs'), queen.resume_queue('theirs'), queen.alter_queue('theirs', lease => '2 min');
+SET ROLE queen_set_only;
+SELECT pg_temp.fails($$SELECT queen.push('theirs', '1')$$);
+SELECT count(*) FROM queen.queues;
 SET ROLE queen_other;
-SELECT (SELECT count(*) FROM queen.queues) + (SELECT count(*) FROM queen.partitions) + (SELECT count(*) FROM queen.consumer_groups) + (SELECT count(*) FROM queen.cursors) + (SELECT count(*) FROM queen.leases) AS seen;
+SELECT (SELECT count(*) FROM queen.queues) + (SELECT count(*) FROM queen.partitions) + (SELECT count(*) FROM queen.consumer_groups) + (SELECT count(*) FROM queen.cursors) + (SELECT count(*) FROM queen.leases)
+	+ (SELECT count(*) FROM queen.dead_letters) + (SELECT count(*) FROM queen.seek_history) AS seen;
+SELECT queen._start_offset(partition_id, group_id) FROM generate_series(1, 100) partition_id, generate_series(1, 100) group_id WHERE queen._start_offset(partition_id, group_id) IS NOT NULL;
 SELECT verb, pg_temp.fails(format('SELECT queen.' || verb, :'lease')) FROM unnest(array['alter_queue(''theirs'')', 'reset_queue_option(''theirs'', ''lease'')', 'pause_queue(''theirs'')',
 	'resume_queue(''theirs'')', 'purge(''theirs'')', 'drop_queue(''theirs'', true)', 'push(''theirs'', ''1'')', 'push_batch(''theirs'', ''[1]'')', 'push_items(''theirs'', ''[]'')',
 	'pop(''theirs'')', 'subscribe(''theirs'', ''g'')', 'unsubscribe(''theirs'', ''default'')', 'ack(%L)', 'ack(%L, 0)', 'ack_messages(%L, ''{0}'')', 'ack_leases(array[%L]::uuid[])',
-	'nack(%L)', 'reject(%L)', 'release(%L)', 'renew(%L)']) verb;
+	'nack(%L)', 'reject(%L)', 'release(%L)', 'renew(%L)', 'seek(''theirs'', ''default'', to_end => true)', 'seek(''theirs'', ''default'', to_end => true, dry_run => true)',
+	'replay(''theirs'', ''p'', 0, 0, ''none'')']) verb;
+SELECT pg_temp.fails(format('SELECT queen.seek_undo(%s)', :'seek_id'));
+SELECT pg_temp.fails(format('SELECT queen.pop(''theirs'', ack => array[%L]::uuid[])', :'lease'));
+SET queen.auto_create_queue = on;
+SELECT pg_temp.fails($$SELECT queen.push('theirs', '1')$$);
+RESET queen.auto_create_queue;
 -- As for tables, a function that runs as its owner can give others a part of it.
 SET ROLE queen_maker;
 CREATE FUNCTION pg_temp.submit(body json) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$SELECT message_offset FROM queen.push('theirs', $1, 'p')$$;
@@ -192,4 +217,4 @@ SELECT queen.ack(:'lease');
 SELECT queen.drop_queue('theirs', true);
 DROP FUNCTION pg_temp.submit;
 REVOKE CREATE ON SCHEMA queen FROM queen_maker;
-DROP ROLE queen_maker, queen_member, queen_other;
+DROP ROLE queen_maker, queen_member, queen_set_only, queen_other;
