@@ -90,7 +90,14 @@ SELECT partition, message_offset, payload, queen.ack(lease) FROM queen.pop('dama
 \set VERBOSITY terse
 SELECT * FROM queen.pop('damaged', partition => 'p');
 SELECT * FROM queen.pop('damaged', partition => 'p', auto_ack => true);
+SELECT * FROM queen.pop('damaged');
+SELECT queen.replay('damaged', 'p', 0, 2, 'copy') FROM queen.create_queue('copy');
 \set VERBOSITY default
+BEGIN;
+SELECT old_committed, new_committed FROM queen.seek('damaged', 'default', partition => 'p', to_offset => 2);
+SELECT message_offset, payload FROM queen.pop('damaged', partition => 'p', auto_ack => true);
+ROLLBACK;
+SELECT count(*) FROM queen.queues WHERE queue = 'copy';
 SELECT count(*) FROM queen.pop('damaged', partition => 'healthy');
 SELECT partition, committed, behind, leased FROM queen.cursors WHERE queue = 'damaged' ORDER BY 1;
 UPDATE queen.segment s SET frames = good.frames FROM good WHERE s.partition_id = good.partition_id AND s.base_offset = 0;

@@ -92,10 +92,10 @@ SELECT pg_temp.second('{"payload": 1, "Partition": "p"}');
 SELECT pg_temp.second('{"payload": 1, "partition": "p", "partition": null}');
 SELECT pg_temp.second('null');
 SELECT pg_temp.second('"payload"');
-SELECT pg_temp.second('{"payload": 1, "partition": "\ud83d"}');
-SELECT pg_temp.second('{"payload": 1, "partition": "\ude00\ud83d"}');
 SELECT pg_temp.second('{"payload": 1, "headers": "{}"}');
-SELECT pg_temp.second('{"payload": 1, "headers": {"a": "\ud83d"}}');
+-- Half a surrogate pair is no string of PostgreSQL's: 22P02 as the input of jsonb says, wherever it stands.
+SELECT left(pg_temp.second('{"payload": 1, "headers": {"a": "\ud83d"}}'), 5) AS headers, left(pg_temp.second('{"payload": 1, "partition": "\ud83d"}'), 5) AS partition,
+	   left(pg_temp.second('{"payload": 1, "partition": "\ude00\ud83d"}'), 5) AS wrong_order, left(pg_temp.second('{"payload": 1, "transactionId": "\ude00"}'), 5) AS id;
 SELECT pg_temp.second('{"payload": 1, "partition": {"p": 1}}');
 SELECT pg_temp.second('{"payload": 1, "partition": 1}');
 SELECT pg_temp.second('{"payload": 1, "partition": ""}');

@@ -181,6 +181,8 @@ SELECT lease FROM queen.pop('theirs') \gset
 SELECT message_offset FROM queen.push('theirs', '1', 'dead');
 SELECT queen.reject(p.lease) FROM queen.pop('theirs', partition => 'dead') p;
 SELECT seek_id FROM queen.seek('theirs', 'sought', to_end => true) LIMIT 1 \gset
+SELECT partition_id, group_id FROM queen.cursors WHERE queue = 'theirs' LIMIT 1 \gset
+SELECT queen._start_offset(:partition_id, :group_id) IS NULL AS hidden;
 SELECT queue, owner FROM queen.queues;
 SELECT pg_temp.fails('SELECT FROM queen.segment');
 SET ROLE queen_member;
@@ -195,7 +197,7 @@ SELECT count(*) FROM queen.queues;
 SET ROLE queen_other;
 SELECT (SELECT count(*) FROM queen.queues) + (SELECT count(*) FROM queen.partitions) + (SELECT count(*) FROM queen.consumer_groups) + (SELECT count(*) FROM queen.cursors) + (SELECT count(*) FROM queen.leases)
 	+ (SELECT count(*) FROM queen.dead_letters) + (SELECT count(*) FROM queen.seek_history) AS seen;
-SELECT queen._start_offset(partition_id, group_id) FROM generate_series(1, 100) partition_id, generate_series(1, 100) group_id WHERE queen._start_offset(partition_id, group_id) IS NOT NULL;
+SELECT queen._start_offset(:partition_id, :group_id) IS NULL AS hidden;
 SELECT verb, pg_temp.fails(format('SELECT queen.' || verb, :'lease')) FROM unnest(array['alter_queue(''theirs'')', 'reset_queue_option(''theirs'', ''lease'')', 'pause_queue(''theirs'')',
 	'resume_queue(''theirs'')', 'purge(''theirs'')', 'drop_queue(''theirs'', true)', 'push(''theirs'', ''1'')', 'push_batch(''theirs'', ''[1]'')', 'push_items(''theirs'', ''[]'')',
 	'pop(''theirs'')', 'subscribe(''theirs'', ''g'')', 'unsubscribe(''theirs'', ''default'')', 'ack(%L)', 'ack(%L, 0)', 'ack_messages(%L, ''{0}'')', 'ack_leases(array[%L]::uuid[])',

@@ -31,6 +31,13 @@
 	object_aclcheck(NamespaceRelationId, (schema), (role), (mode))
 #endif
 
+/* 16: a parse error may be soft. */
+#if PG_VERSION_NUM < 160000
+#define queen_json_error(error, lex)	json_ereport_error((error), (lex))
+#else
+#define queen_json_error(error, lex)	json_errsave_error((error), (lex), NULL)
+#endif
+
 /* 16: a range may be refused softly. */
 #if PG_VERSION_NUM < 160000
 #define queen_make_range(type, lower, upper, empty) \

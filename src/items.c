@@ -42,20 +42,17 @@ static text *
 take_string(QueenSlice value)
 {
 	JsonLexContext *lex;
-	text	   *result;
+	JsonParseErrorType error;
 
 	if (queen_slice_first(value) != '"')
 		return NULL;
 	if (memchr(value.data, '\\', value.len) == NULL)
 		return cstring_to_text_with_len(value.data + 1, value.len - 2);
 	lex = queen_lex_context(value.data, (int) value.len, true);
-	if (json_lex(lex) != JSON_SUCCESS)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNTRANSLATABLE_CHARACTER),
-				 errmsg("unsupported Unicode escape sequence")));
-	result = cstring_to_text_with_len(lex->strval->data, lex->strval->len);
-
-	return result;
+	error = json_lex(lex);
+	if (error != JSON_SUCCESS)
+		queen_json_error(error, lex);
+	return cstring_to_text_with_len(lex->strval->data, lex->strval->len);
 }
 
 /* A member that must be a string. */
