@@ -82,7 +82,8 @@ ISOLATION_TESTS = \
 	drop_race \
 	many_partitions \
 	backlog \
-	seek_race
+	seek_race \
+	portal_lock
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.

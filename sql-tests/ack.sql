@@ -319,3 +319,14 @@ ROLLBACK;
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
 -- The queue is gone, and so are its leases.
 SELECT answer, count(*) FROM pg_temp.refused(:'l') GROUP BY 1;
+--
+-- A lease forged of one queue's partition and another queue's group is lost, and locks nobody's group
+--
+SELECT queen.create_queue('mine'), queen.create_queue('yours');
+SELECT count(*) FROM (SELECT queen.push('mine', '1', 'p'), queen.push('yours', '1', 'p')) x;
+SELECT overlay(m.lease::text placing substr(y.lease::text, 15, 9) from 15)::uuid AS forged FROM queen.pop('mine', 'g') m, queen.pop('yours', 'g') y \gset
+BEGIN;
+SELECT state, messages FROM queen.ack_leases(array[:'forged'::uuid]);
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND objsubid = 20739;
+ROLLBACK;
+SELECT queen.drop_queue('mine', true), queen.drop_queue('yours', true);

@@ -56,6 +56,14 @@ SELECT message_offset, payload IS NULL AS no_json, md5(body) FROM queen.dead_let
 -- Bytes that would be a text are bytes still.
 SELECT queen.push('bytes', '{'::bytea, 'braces') IS NOT NULL AS taken;
 SELECT payload, body FROM queen.pop('bytes', 'braces', partition => 'braces', auto_ack => true);
+-- Arguments from a table: short ones, and long ones kept outside of the row or compressed.
+CREATE TEMP TABLE source (queue text, payload text, j json, b bytea, p queen.payload, partition text, id text, headers jsonb);
+ALTER TABLE source ALTER payload SET STORAGE external, ALTER b SET STORAGE external, ALTER partition SET STORAGE external, ALTER headers SET STORAGE external;
+INSERT INTO source SELECT 'bytes', v, v::json, v::bytea, v::queen.payload, 'source ' || n, repeat('i', n * 3), jsonb_build_object('h', repeat('h', n * 200))
+  FROM (VALUES (1, '"x"'), (240, '"' || repeat('x', 100000) || '"')) v (n, v);
+SELECT count((queen.push(queue, payload, partition, id, headers), queen.push(queue, j, partition, id, headers), queen.push(queue, b, partition, id, headers), queen.push(queue, p, partition, id, headers))) FROM source;
+SELECT partition, m.message_offset, m.payload::text = s.payload AS json, m.body = s.b AS bytes, m.headers = s.headers AS headers, m.transaction_id = s.id AS id
+  FROM queen.pop('bytes', 'source', 1000, auto_ack => true) m JOIN source s USING (partition) ORDER BY 1, 2;
 -- Headers are jsonb; ids are text, the producer's or one that stays the same.
 SELECT * FROM queen.push('bytes', '1', 'ids', 'ä "id" \ 😀', '{"b": 1, "a": "\"ä\"", "n": 9007199254740993}');
 SELECT * FROM queen.push('bytes', '2', 'ids');

@@ -102,4 +102,24 @@ SELECT count(*) FROM queen.pop('damaged', partition => 'healthy');
 SELECT partition, committed, behind, leased FROM queen.cursors WHERE queue = 'damaged' ORDER BY 1;
 UPDATE queen.segment s SET frames = good.frames FROM good WHERE s.partition_id = good.partition_id AND s.base_offset = 0;
 SELECT partition, message_offset, payload, headers FROM queen.pop('damaged', auto_ack => true);
+-- Damage done while a lease is held: the lease goes on, and what would copy the message raises and moves nothing.
+SELECT new_committed FROM queen.seek('damaged', 'default', partition => 'p', to_beginning => true);
+SELECT lease FROM queen.pop('damaged', partition => 'p', batch => 2) LIMIT 1 \gset
+UPDATE queen.segment s SET frames = pg_temp.flip(octet_length(good.frames) - 1) FROM good WHERE s.partition_id = good.partition_id AND s.base_offset = 0;
+SELECT queen.renew(:'lease') IS NOT NULL AS renewed;
+\set VERBOSITY terse
+SELECT queen.reject(:'lease', 1, complete_before => true);
+\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY default
+SELECT committed, leased, failures FROM queen.cursors WHERE queue = 'damaged' AND partition = 'p';
+SELECT queen.nack(:'lease', 1, complete_before => true, delay => '0');
+SELECT committed, leased, failures FROM queen.cursors WHERE queue = 'damaged' AND partition = 'p';
+\set VERBOSITY terse
+SELECT * FROM queen.pop('damaged', partition => 'p');
+\set VERBOSITY default
+SELECT count(*) FROM queen.dead_letters WHERE queue = 'damaged';
+-- purge and drop read no frames.
+BEGIN;
+SELECT queen.purge('damaged');
+ROLLBACK;
 SELECT queen.drop_queue('damaged', true);

@@ -84,9 +84,9 @@ INSERT INTO odd VALUES
 	('timestamptz', 'infinity', '''infinity'''), ('timestamptz', '-infinity', '''-infinity'''), ('timestamptz', 'BC', '''4713-01-01 BC'''), ('timestamptz', 'last', '''294276-12-31'''),
 	('uuid', 'zero', '''00000000-0000-0000-0000-000000000000'''), ('uuid', 'ones', '''ffffffff-ffff-ffff-ffff-ffffffffffff'''),
 	('uuid', 'other nonce', format('overlay(%L placing ''000000000000'' from 25)::uuid', :'lease')), ('uuid', 'other group', format('overlay(%L placing ''ffff-ffff'' from 15)::uuid', :'lease')),
-	('uuid[]', 'with NULL', format('array[%L, NULL]::uuid[]', :'lease')), ('uuid[]', 'two dimensions', format('array[array[%L]]::uuid[]', :'lease')), ('uuid[]', 'empty', '''{}'''),
+	('uuid[]', 'with NULL', format('array[%L, NULL]::uuid[]', :'lease')), ('uuid[]', 'two dimensions', format('array[array[%L]]::uuid[]', :'lease')), ('uuid[]', 'empty', '''{}'''), ('uuid[]', 'from 5', format('''[5:5]={%s}''', :'lease')),
 	('uuid[]', 'the same twice', format('array[%1$L, %1$L]::uuid[]', :'lease')), ('uuid[]', '10,000 zeros', 'array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[10000])'),
-	('int8[]', 'with NULL', '''{0,NULL}'''), ('int8[]', 'two dimensions', '''{{0},{1}}'''), ('int8[]', 'empty', '''{}'''), ('int8[]', 'the same twice', '''{0,0}'''), ('int8[]', 'extremes', '''{-9223372036854775808,9223372036854775807}'''),
+	('int8[]', 'with NULL', '''{0,NULL}'''), ('int8[]', 'two dimensions', '''{{0},{1}}'''), ('int8[]', 'empty', '''{}'''), ('int8[]', 'from 5', '''[5:5]={0}'''), ('int8[]', 'the same twice', '''{0,0}'''), ('int8[]', 'extremes', '''{-9223372036854775808,9223372036854775807}'''),
 	('int8[]', '100,000 times 0', 'array_fill(0::bigint, array[100000])'),
 	('queen.payload', 'empty', ''''''), ('queen.payload', 'no JSON', '''{'''), ('queen.payload', 'bytes', '''\x00''::bytea'), ('queen.payload', 'deep', 'repeat(''['', 100000) || repeat('']'', 100000)'),
 	('queen.payload', 'not UTF-8', '''\xff80''::bytea'), ('queen.payload', 'object', '''{"a": 1}'''), ('queen.payload', 'array of null', '''[null]'''),
@@ -125,22 +125,51 @@ SELECT argument, pg_temp.answers(format('pop(''odd'', ''another'', %s)', format(
 	'ack => ''{}''', 'ack => array[%L]::uuid[]', 'ack => array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[10000])',
 	'ack => ''{00000000-0000-0000-0000-000000000000}'', strict_ack => true']) argument;
 RESET client_min_messages;
+-- Every function as a stranger, as the owner, and in a read-only transaction: none is forgotten.
+CREATE ROLE queen_owner;
+CREATE ROLE queen_stranger;
+CREATE FUNCTION pg_temp.as_role(role text, f text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	command text;
+BEGIN
+	SELECT format('SELECT queen.%I(%s)', f, string_agg(format('%I => %s', s.argument, s.value), ', ')) INTO command FROM sample s WHERE s.function = f;
+	PERFORM set_config('role', role, true);
+	EXECUTE command;
+	RAISE EXCEPTION USING ERRCODE = 'UNDO0';
+EXCEPTION WHEN OTHERS THEN
+	RETURN CASE SQLSTATE WHEN 'UNDO0' THEN 'done' ELSE SQLSTATE END;
+END $$;
+CREATE TEMP TABLE every AS SELECT DISTINCT function FROM argument;
+BEGIN;
+UPDATE queen.queue SET owner = 'queen_owner'::regrole WHERE name IN ('odd', 'other');
+SELECT pg_temp.as_role('queen_stranger', function) AS stranger, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
+SELECT pg_temp.as_role('queen_owner', function) AS owner, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
+GRANT CREATE ON SCHEMA queen TO queen_owner;
+SELECT pg_temp.as_role('queen_owner', 'create_queue');
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT pg_temp.as_role('none', function) AS read_only, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
+SELECT count(*) FROM queen.seek('odd', 'g', to_beginning => true, dry_run => true);
+ROLLBACK;
+DROP ROLE queen_owner, queen_stranger;
 -- All of it was undone; the lease still is good.
 SELECT queen.ack(:'lease');
 --
 -- Odd sessions: the same answers, and nothing of theirs is called
 --
 CREATE SCHEMA hostile;
-CREATE FUNCTION hostile.steal(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
-CREATE FUNCTION hostile.steal(text, text) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
-CREATE FUNCTION hostile.steal(int, int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
-CREATE OPERATOR hostile.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
-CREATE OPERATOR hostile.= (LEFTARG = text, RIGHTARG = text, FUNCTION = hostile.steal);
-CREATE OPERATOR hostile.= (LEFTARG = int, RIGHTARG = int, FUNCTION = hostile.steal);
-CREATE OPERATOR hostile.>= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
-CREATE OPERATOR hostile.< (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
-CREATE OPERATOR hostile.<= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
-CREATE OPERATOR hostile.+ (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hostile.steal);
+-- Every binary operator of the types that queen uses, and functions of its, each better placed than pg_catalog's.
+DO $$
+DECLARE
+	o record;
+	types regtype[] := '{int2,int4,int8,numeric,text,bool,timestamptz,interval,uuid,bytea,jsonb,oid,int8range}';
+BEGIN
+	FOR o IN SELECT oprname, oprleft::regtype AS l, oprright::regtype AS r, oprresult::regtype AS result, row_number() OVER () AS n FROM pg_operator
+			  WHERE oprnamespace = 'pg_catalog'::regnamespace AND oprkind = 'b' AND oprleft = ANY (types::oid[]) AND oprright = ANY (types::oid[]) LOOP
+		EXECUTE format('CREATE FUNCTION hostile.steal%s(%s, %s) RETURNS %s LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION $m$called$m$; END''', o.n, o.l, o.r, o.result);
+		EXECUTE format('CREATE OPERATOR hostile.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = hostile.steal%s)', o.oprname, o.l, o.r, o.n);
+	END LOOP;
+END $$;
 CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE FUNCTION hostile.unnest(int8multirange) RETURNS SETOF int8range LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE FUNCTION hostile.sum(bigint) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
@@ -161,6 +190,8 @@ BEGIN
 END $$;
 SELECT * FROM hostile.round();
 SET search_path = hostile, pg_catalog, public;
+-- They would be called.
+DO $$BEGIN PERFORM 1::bigint = 1::bigint; EXCEPTION WHEN OTHERS THEN RAISE NOTICE '%', SQLERRM; END $$;
 SELECT * FROM hostile.round();
 SET search_path = pg_temp, hostile, pg_catalog;
 SELECT * FROM hostile.round();
@@ -170,6 +201,12 @@ RESET search_path;
 SET session_replication_role = replica;
 SELECT * FROM hostile.round();
 RESET session_replication_role;
+SET transform_null_equals = on; SET quote_all_identifiers = on; SET array_nulls = off; SET jit_above_cost = 0; SET jit_inline_above_cost = 0;
+SELECT * FROM hostile.round();
+RESET ALL;
+SET work_mem = '64kB'; SET max_stack_depth = '100kB'; SET check_function_bodies = off; SET default_toast_compression = 'pglz';
+SELECT * FROM hostile.round();
+RESET ALL;
 SET plan_cache_mode = force_custom_plan; SET enable_indexscan = off; SET enable_nestloop = off; SET enable_seqscan = on; SET row_security = off;
 SELECT * FROM hostile.round();
 RESET ALL;

@@ -69,6 +69,7 @@ SELECT pg_temp.fails($$SELECT queen.push('orders', NULL::jsonb)$$);
 SELECT pg_temp.fails($$SELECT queen.push('', '1')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', '')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\tb')$$);
+SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\x1f')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', E'a\x7f')$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('x', 256))$$);
 SELECT pg_temp.fails($$SELECT queen.push('orders', '1', repeat('ä', 128))$$);
@@ -207,3 +208,10 @@ SELECT count(*) > 20 AS many, bool_and(coalesce(created_at >= older, true)) AS i
   FROM (SELECT s.created_at, s.base_offset, lag(s.created_at) OVER w AS older, lag(s.base_offset + s.message_count) OVER w AS next
 		  FROM queen.segment s JOIN queen.partitions p USING (partition_id) WHERE p.queue = 'orders' WINDOW w AS (PARTITION BY s.partition_id ORDER BY s.base_offset)) x;
 SELECT queen.drop_queue('orders', true);
+--
+-- Each queue has its own turns: pushes to two of them by one session use all lanes of both
+--
+SELECT queen.create_queue('one', partitions => 2), queen.create_queue('two', partitions => 2);
+SELECT count(*) FROM (SELECT queen.push('one', '1'), queen.push('two', '1'), queen.push('two', '1', transaction_id => 'id') FROM generate_series(1, 20)) x;
+SELECT queue, count(*) AS lanes, min(messages) >= 10 AS even FROM queen.partitions WHERE queue IN ('one', 'two') GROUP BY 1 ORDER BY 1;
+SELECT queen.drop_queue('one', true), queen.drop_queue('two', true);

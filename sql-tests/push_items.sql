@@ -67,6 +67,18 @@ SELECT message_offset FROM queen.push('items', '1', 'a');
 SELECT count(*) FROM queen.push_items('items', '[{"payload": 1, "partition": "a"}, {"payload": 1, "partition": "b"}, {"payload": 1, "partition": "lock 1"}, {"payload": 1, "partition": "lock 2"}]');
 SELECT * FROM append_locks;
 ROLLBACK;
+-- What a savepoint locked goes with it: either kind may follow.
+BEGIN;
+SAVEPOINT s;
+SELECT count(*) FROM queen.push_items('items', '[{"payload": 1, "partition": "a"}, {"payload": 1, "partition": "b"}, {"payload": 1, "partition": "lock 1"}, {"payload": 1, "partition": "lock 2"}]');
+ROLLBACK TO s;
+SELECT message_offset FROM queen.push('items', '1', 'a');
+SELECT * FROM append_locks;
+ROLLBACK TO s;
+SELECT count(*) FROM queen.push_items('items', '[{"payload": 1, "partition": "a"}, {"payload": 1, "partition": "b"}, {"payload": 1, "partition": "lock 1"}, {"payload": 1, "partition": "lock 2"}]');
+SELECT * FROM append_locks;
+COMMIT;
+SELECT * FROM append_locks;
 RESET queen.max_partition_locks;
 --
 -- Refused as a whole, with the element counted from 0

@@ -76,6 +76,42 @@ SELECT queen.resume_queue('plain');
 SELECT message_offset FROM queen.pop('plain', auto_ack => true);
 SELECT paused, paused_at FROM queen.queues WHERE queue = 'plain';
 --
+-- Every option is enforced, and what is altered holds from the next call
+--
+SELECT queen.create_queue('enforced', partitions => 2, lease => '1 h', retry_limit => 0);
+SELECT count(DISTINCT (queen.push('enforced', '1')).partition) FROM generate_series(1, 10);
+SELECT queen.alter_queue('enforced', partitions => 1);
+SELECT DISTINCT (queen.push('enforced', '1')).partition FROM generate_series(1, 10);
+SELECT queen.purge('enforced');
+SELECT message_offset FROM queen.push('enforced', '1', 'p');
+SELECT lease FROM queen.pop('enforced') \gset
+SELECT lease_until - leased_at BETWEEN '59 min' AND '61 min' AS an_hour FROM queen.leases WHERE queue = 'enforced';
+-- retry_limit: the first failure is final with 0, the second with 1.
+SELECT queen.nack(:'lease');
+SELECT queen.alter_queue('enforced', retry_limit => 1, retry_delay => '1 h', on_exhausted => 'drop');
+SELECT message_offset FROM queen.push('enforced', '2', 'p');
+SELECT queen.nack(lease) FROM queen.pop('enforced');
+-- retry_delay holds the lane; it was fixed when the failure was.
+SELECT not_before - updated_at BETWEEN '59 min' AND '61 min' AS an_hour FROM queen.cursors WHERE queue = 'enforced' AND partition = 'p';
+SELECT queen.alter_queue('enforced', retry_delay => '0');
+SELECT count(*) FROM queen.pop('enforced');
+SELECT new_committed FROM queen.seek('enforced', 'default', partition => 'p', to_offset => 1);
+SELECT queen.nack(lease) FROM queen.pop('enforced');
+SELECT queen.nack(lease) FROM queen.pop('enforced');
+-- on_exhausted: dropped, and no dead letter of it.
+SELECT message_offset, reason, failures FROM queen.dead_letters WHERE queue = 'enforced' ORDER BY 1;
+-- max_deliveries: poison after two without an answer; NULL: never.
+SELECT queen.alter_queue('enforced', lease => '1 us', max_deliveries => 2, on_exhausted => 'dead_letter');
+SELECT message_offset FROM queen.push('enforced', '3', 'p');
+SELECT delivery FROM queen.pop('enforced');
+SELECT delivery FROM queen.pop('enforced');
+SELECT count(*) FROM queen.pop('enforced');
+SELECT message_offset, reason, deliveries, failures FROM queen.dead_letters WHERE queue = 'enforced' ORDER BY 1;
+SELECT queen.alter_queue('enforced', max_deliveries => NULL);
+SELECT message_offset FROM queen.push('enforced', '4', 'p');
+SELECT count(*), max(delivery) FROM generate_series(1, 20) n, LATERAL queen.pop('enforced', batch => n / n);
+SELECT queen.drop_queue('enforced', true);
+--
 -- max_backlog: counted behind the slowest group, without a group from the oldest message
 --
 SELECT queen.create_queue('small', max_backlog => 3);
@@ -185,6 +221,17 @@ SELECT partition_id, group_id FROM queen.cursors WHERE queue = 'theirs' LIMIT 1 
 SELECT queen._start_offset(:partition_id, :group_id) IS NULL AS hidden;
 SELECT queue, owner FROM queen.queues;
 SELECT pg_temp.fails('SELECT FROM queen.segment');
+-- No table and no sequence is open to anybody, and of a view only what it shows.
+CREATE FUNCTION pg_temp.open_to_me() RETURNS TABLE (relation text, privilege text) LANGUAGE sql AS $$
+	SELECT c.oid::regclass::text, p.privilege
+	  FROM pg_class c, unnest(CASE c.relkind WHEN 'S' THEN array['SELECT', 'USAGE', 'UPDATE']
+							  ELSE array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER'] END) p (privilege)
+	 WHERE c.relnamespace = 'queen'::regnamespace AND c.relkind IN ('r', 'S', 'v') AND (c.relkind <> 'v' OR p.privilege <> 'SELECT')
+	   AND CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, p.privilege)
+				WHEN p.privilege IN ('DELETE', 'TRUNCATE', 'TRIGGER') THEN has_table_privilege(c.oid, p.privilege)
+				ELSE has_any_column_privilege(c.oid, p.privilege) END
+$$;
+SELECT * FROM pg_temp.open_to_me();
 SET ROLE queen_member;
 SELECT queen.renew(:'lease') IS NOT NULL AS renewed;
 SELECT (SELECT count(*) FROM queen.leases) AS leases, (SELECT count(*) FROM queen.dead_letters) AS dead_letters, (SELECT count(*) FROM queen.seek_history) AS seeks;
@@ -218,5 +265,35 @@ RESET ROLE;
 SELECT queen.ack(:'lease');
 SELECT queen.drop_queue('theirs', true);
 DROP FUNCTION pg_temp.submit;
-REVOKE CREATE ON SCHEMA queen FROM queen_maker;
-DROP ROLE queen_maker, queen_member, queen_set_only, queen_other;
+-- Two owners: nobody reaches another's queue by way of his own.
+GRANT CREATE ON SCHEMA queen TO queen_other;
+SET ROLE queen_maker;
+SELECT queen.create_queue('one');
+SELECT message_offset FROM queen.push('one', '1', 'p');
+SELECT lease FROM queen.pop('one') \gset
+SET ROLE queen_other;
+SELECT * FROM pg_temp.open_to_me();
+SELECT queen.create_queue('two');
+SELECT message_offset FROM queen.push('two', '1', 'p');
+SELECT pg_temp.fails(format('SELECT queen.pop(''two'', ack => array[%L]::uuid[])', :'lease'));
+SELECT pg_temp.fails(format('SELECT queen.pop(''two'', ack => array[%L]::uuid[], strict_ack => true)', :'lease'));
+SELECT pg_temp.fails($$SELECT queen.replay('one', 'p', 0, 0, 'two')$$), pg_temp.fails($$SELECT queen.replay('two', 'p', 0, 0, 'one')$$);
+SELECT pg_temp.fails($$SELECT queen.create_queue('one')$$);
+SELECT queue FROM queen.queues;
+SELECT message_offset, queen.ack(lease) FROM queen.pop('two');
+RESET ROLE;
+SELECT queen.ack(:'lease');
+-- A queue whose owner is no more belongs to superusers.
+REVOKE CREATE ON SCHEMA queen FROM queen_maker, queen_other;
+DROP FUNCTION pg_temp.open_to_me;
+DROP ROLE queen_maker;
+SET ROLE queen_other;
+SELECT pg_temp.fails($$SELECT queen.push('one', '1')$$);
+SELECT queue FROM queen.queues;
+SET ROLE queen_member;
+SELECT count(*) FROM queen.queues;
+RESET ROLE;
+SELECT queue, owner::text ~ '^\d+$' AS a_number FROM queen.queues ORDER BY 1;
+SELECT message_offset FROM queen.push('one', '1', 'p');
+SELECT queen.drop_queue('one', true), queen.drop_queue('two', true);
+DROP ROLE queen_member, queen_set_only, queen_other;

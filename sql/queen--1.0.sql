@@ -42,7 +42,7 @@ CREATE TABLE queen.segment (
 	partition_id	int8 NOT NULL,
 	base_offset		int8 NOT NULL,
 	created_at		timestamptz NOT NULL,
-	message_count	int4 NOT NULL,
+	message_count	int4 NOT NULL CHECK (message_count > 0),
 	frames			bytea NOT NULL,
 	PRIMARY KEY (partition_id, base_offset)
 );

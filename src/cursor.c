@@ -118,21 +118,20 @@ advance(QueenCursor *cursor, int64 committed)
 int64
 queen_cursor_complete(QueenCursor *cursor, QueenSpan *spans, int nspans)
 {
-	QueenSpan  *all = palloc(sizeof(QueenSpan) * (cursor->nacked + nspans));
-	int64		completed = 0;
+	int64		done = cursor->committed + queen_cursor_done_ahead(cursor);
+	QueenSpan  *all;
 
 	nspans = join_spans(spans, nspans);
-	for (int i = 0; i < nspans; i++)
-		completed += queen_cursor_unfinished(cursor, spans[i].first, spans[i].last);
-
+	all = palloc_extended(sizeof(QueenSpan) * (cursor->nacked + nspans + 1), MCXT_ALLOC_HUGE);
 	if (cursor->nacked > 0)
 		memcpy(all, cursor->acked, sizeof(QueenSpan) * cursor->nacked);
-	memcpy(all + cursor->nacked, spans, sizeof(QueenSpan) * nspans);
+	if (nspans > 0)
+		memcpy(all + cursor->nacked, spans, sizeof(QueenSpan) * nspans);
 	cursor->nacked = join_spans(all, cursor->nacked + nspans);
 	cursor->acked = all;
 	advance(cursor, cursor->committed);
 
-	return completed;
+	return cursor->committed + queen_cursor_done_ahead(cursor) - done;
 }
 
 /* The same for one span. */

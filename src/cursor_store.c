@@ -56,11 +56,16 @@ static QueenStatement seed = {
 	SPI_OK_INSERT, 3, {INT4OID, INT4OID, TIMESTAMPTZOID}
 };
 
+/*
+ * By ctid, as a join might go through all cursors first. The group is locked
+ * against everybody, so no row of its moves in between.
+ */
 static QueenStatement delete = {
-	"DELETE FROM queen.cursor c USING queen.partition p"
-	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
-	" AND c.partition_id OPERATOR(pg_catalog.=) p.partition_id"
-	" AND c.group_id OPERATOR(pg_catalog.=) $2",
+	"DELETE FROM queen.cursor WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+	"SELECT v.ctid FROM queen.partition p CROSS JOIN LATERAL (SELECT n.ctid FROM queen.cursor n"
+	" WHERE n.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+	" AND n.group_id OPERATOR(pg_catalog.=) $2 OFFSET 0) v"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1))",
 	SPI_OK_DELETE, 2, {INT4OID, INT4OID}
 };
 

@@ -104,19 +104,45 @@ register_group(const QueenQueue *queue, text *name, const QueenSubscription *sub
 		queen_cursors_seed(queue->queue_id, group.group_id);
 }
 
-/* The group, locked against being removed; one that went meanwhile is NULL. */
+/*
+ * The group, locked against being removed; NULL where it went meanwhile. Its
+ * lock is given back then: whoever makes the group anew waits for its creation
+ * lock, which comes before the group's in the order.
+ */
 static QueenGroup *
-lock_group(QueenGroup *group, LOCKMODE mode)
+lock_group(QueenGroup *group, LOCKMODE mode, bool in_time)
 {
-	if (!queen_lock_group(group->group_id, mode))
+	QueenGroup *again;
+
+	if (!queen_lock_group(group->group_id, mode, in_time))
 		return group;
-	return queen_group_by_id(group->group_id);
+	again = queen_group_by_id(group->group_id);
+	if (again == NULL)
+		queen_unlock_group(group->group_id, mode);
+	return again;
+}
+
+/* Registers a group unless somebody else has; answers whether it did. */
+static bool
+make_group(const QueenQueue *queue, text *name, const QueenSubscription *subscription,
+		   bool in_time)
+{
+	queen_lock_group_creation(queue->queue_id, VARDATA_ANY(name),
+							  VARSIZE_ANY_EXHDR(name), in_time);
+	if (queen_group_by_name(queue->queue_id, name) == NULL)
+	{
+		register_group(queue, name, subscription);
+		return true;
+	}
+	queen_unlock_group_creation(queue->queue_id, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	return false;
 }
 
 /* The group, locked; one that is missing is registered. */
 QueenGroup *
 queen_group_open(const QueenQueue *queue, text *name,
-				 const QueenSubscription *subscription, LOCKMODE mode, bool *made)
+				 const QueenSubscription *subscription, LOCKMODE mode, bool in_time,
+				 bool *made)
 {
 	*made = false;
 	for (;;)
@@ -124,19 +150,13 @@ queen_group_open(const QueenQueue *queue, text *name,
 		QueenGroup *group = queen_group_by_name(queue->queue_id, name);
 
 		if (group == NULL)
+			*made = make_group(queue, name, subscription, in_time);
+		else
 		{
-			queen_lock_group_creation(queue->queue_id, VARDATA_ANY(name),
-									  VARSIZE_ANY_EXHDR(name));
-			if (queen_group_by_name(queue->queue_id, name) == NULL)
-			{
-				register_group(queue, name, subscription);
-				*made = true;
-			}
-			continue;
+			group = lock_group(group, mode, in_time);
+			if (group)
+				return group;
 		}
-		group = lock_group(group, mode);
-		if (group)
-			return group;
 	}
 }
 
@@ -147,7 +167,7 @@ queen_group_open_to_remove(const QueenQueue *queue, text *name)
 	QueenGroup *group = queen_group_by_name(queue->queue_id, name);
 
 	if (group)
-		group = lock_group(group, ExclusiveLock);
+		group = lock_group(group, ExclusiveLock, true);
 	if (group == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -28,7 +28,7 @@ extern QueenSubscription queen_subscription_arguments(FunctionCallInfo fcinfo,
 													  int mode_number, int from_number);
 extern QueenGroup *queen_group_open(const QueenQueue *queue, text *name,
 									const QueenSubscription *subscription,
-									LOCKMODE mode, bool *made);
+									LOCKMODE mode, bool in_time, bool *made);
 extern QueenGroup *queen_group_open_to_remove(const QueenQueue *queue, text *name);
 extern bool queen_group_read_cursor(const QueenGroup *group, const QueenPartition *partition,
 									QueenCursor *cursor);

@@ -186,7 +186,23 @@ lock_queues(QueenLease **leases, int n)
 	return drop_lost(leases, n);
 }
 
-/* Locks the groups. One that is not the queue's own is no group of ours. */
+/* The group of a lease, locked; NULL, and no lock, where its queue has none such. */
+static QueenGroup *
+lock_group(const QueenLease *lease)
+{
+	QueenGroup *group = queen_group_by_id(lease->group_id);
+
+	if (group == NULL || group->queue_id != lease->place->queue->queue_id)
+		return NULL;
+	if (!queen_lock_group(lease->group_id, ShareLock, false))
+		return group;
+	group = queen_group_by_id(lease->group_id);
+	if (group == NULL)
+		queen_unlock_group(lease->group_id, ShareLock);
+	return group;
+}
+
+/* Locks the groups. One of another queue is not touched: the lease is forged. */
 static int
 lock_groups(QueenLease **leases, int n)
 {
@@ -195,20 +211,13 @@ lock_groups(QueenLease **leases, int n)
 	qsort(leases, n, sizeof(QueenLease *), compare_groups);
 	for (int i = 0; i < n; i++)
 	{
-		if (i == 0 || leases[i]->group_id != leases[i - 1]->group_id)
-		{
-			queen_lock_group(leases[i]->group_id, ShareLock);
-			group = queen_group_by_id(leases[i]->group_id);
-			if (group == NULL)
-				queen_unlock_group(leases[i]->group_id);
-		}
-		leases[i]->place->group = group;
-	}
-	for (int i = 0; i < n; i++)
-	{
 		QueenPlace *place = leases[i]->place;
 
-		if (place->group == NULL || place->group->queue_id != place->queue->queue_id)
+		if (group == NULL || group->group_id != leases[i]->group_id ||
+			group->queue_id != place->queue->queue_id)
+			group = lock_group(leases[i]);
+		place->group = group;
+		if (group == NULL)
 			leases[i]->place = NULL;
 	}
 	return drop_lost(leases, n);

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "utils/resowner.h"
 
 #include "compat.h"
 #include "locks.h"
@@ -46,14 +47,38 @@ set_tag(LOCKTAG *tag, uint64 key, uint16 kind)
 						 (uint32) (key >> 32), (uint32) key, kind);
 }
 
+/*
+ * Takes a lock for the (sub)transaction. Not for the portal that runs the verb:
+ * one that fails in a savepoint would take the locks of its earlier fetches
+ * along, though what they wrote stays.
+ */
+static LockAcquireResult
+take(uint64 key, uint16 kind, LOCKMODE mode, bool dont_wait)
+{
+	ResourceOwner portal = CurrentResourceOwner;
+	LockAcquireResult result;
+	LOCKTAG		tag;
+
+	set_tag(&tag, key, kind);
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	PG_TRY();
+	{
+		result = LockAcquire(&tag, mode, false, dont_wait);
+	}
+	PG_FINALLY();
+	{
+		CurrentResourceOwner = portal;
+	}
+	PG_END_TRY();
+
+	return result;
+}
+
 /* Waits for a lock; true where it was not held before. */
 static bool
 acquire(uint64 key, uint16 kind, LOCKMODE mode)
 {
-	LOCKTAG		tag;
-
-	set_tag(&tag, key, kind);
-	return LockAcquire(&tag, mode, false, false) == LOCKACQUIRE_OK;
+	return take(key, kind, mode, false) == LOCKACQUIRE_OK;
 }
 
 /*
@@ -85,20 +110,20 @@ acquire_in_time(uint64 key, uint16 kind, LOCKMODE mode)
 static bool
 try_acquire(uint64 key, uint16 kind)
 {
-	LOCKTAG		tag;
-
-	set_tag(&tag, key, kind);
-	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+	return take(key, kind, ExclusiveLock, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 /* Gives a lock back before the transaction ends. */
 static void
 release(uint64 key, uint16 kind, LOCKMODE mode)
 {
+	ResourceOwner portal = CurrentResourceOwner;
 	LOCKTAG		tag;
 
 	set_tag(&tag, key, kind);
+	CurrentResourceOwner = CurTransactionResourceOwner;
 	LockRelease(&tag, mode, false);
+	CurrentResourceOwner = portal;
 }
 
 /* 48 bits of partition and 16 of group number: exact, not a hash. */
@@ -124,25 +149,18 @@ queen_lock_queue(int32 queue_id, LOCKMODE mode)
 
 /* Shared by pop, ack and kin, exclusive for seek and for removing the group. */
 bool
-queen_lock_group(int32 group_id, LOCKMODE mode)
+queen_lock_group(int32 group_id, LOCKMODE mode, bool in_time)
 {
-	if (mode == ExclusiveLock)
-		return queen_lock_group_in_time(group_id, mode);
+	if (in_time)
+		return acquire_in_time((uint32) group_id, LOCK_GROUP, mode);
 	return acquire((uint32) group_id, LOCK_GROUP, mode);
 }
 
-/* The same for a seek, which does not wait for long in either mode. */
-bool
-queen_lock_group_in_time(int32 group_id, LOCKMODE mode)
-{
-	return acquire_in_time((uint32) group_id, LOCK_GROUP, mode);
-}
-
-/* For a group that turned out not to be the one meant. */
+/* For a group that went while its lock was waited for. */
 void
-queen_unlock_group(int32 group_id)
+queen_unlock_group(int32 group_id, LOCKMODE mode)
 {
-	release((uint32) group_id, LOCK_GROUP, ShareLock);
+	release((uint32) group_id, LOCK_GROUP, mode);
 }
 
 /*
@@ -219,9 +237,19 @@ queen_lock_queue_creation(const char *name, int len)
 
 /* Held by whoever makes a group of that name. */
 void
-queen_lock_group_creation(int32 queue_id, const char *name, int len)
+queen_lock_group_creation(int32 queue_id, const char *name, int len, bool in_time)
 {
-	acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+	if (in_time)
+		acquire_in_time(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+	else
+		acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+}
+
+/* For whoever found the group made when the lock was granted. */
+void
+queen_unlock_group_creation(int32 queue_id, const char *name, int len)
+{
+	release(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
 }
 
 /* Held by whoever makes a partition of that name. */

@@ -109,8 +109,9 @@ walk(QueenPop *pop, int64 after, int64 through)
 
 		while (tried < found && queen_pop_has_budget(pop))
 		{
-			queen_claim(pop, candidates[tried]);
+			/* Even a partition that cannot be read has had its turn. */
 			turn->partition_id = after = candidates[tried++];
+			queen_claim(pop, after);
 		}
 		if (tried < found)
 			break;
@@ -242,7 +243,7 @@ queen_pop(PG_FUNCTION_ARGS)
 				 errhint("queen.resume_queue() ends the pause.")));
 	if (pop.lease == 0)
 		pop.lease = pop.queue->lease;
-	pop.group = queen_group_open(pop.queue, group_name, &subscription, ShareLock, &made);
+	pop.group = queen_group_open(pop.queue, group_name, &subscription, ShareLock, false, &made);
 	complete_leases(&pop, strict);
 	claim_all(&pop, partition_name);
 	queen_end();

@@ -25,11 +25,13 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "executor/tuptable.h"
+#include "storage/lmgr.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "probe.h"
@@ -86,14 +88,18 @@ queen_key_text(QueenKeys *keys, const text *value)
 	add_key(keys, next_column(keys), BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(value));
 }
 
-/* Opens a relation of ours; the lock is kept to the end of the transaction. */
+/* Locks a relation of ours to the end of the transaction, or finds it dropped. */
 static Oid
-find_relation(const char *name)
+lock_relation(const char *name)
 {
 	Oid			relation = get_relname_relid(name, get_namespace_oid("queen", false));
 
-	if (!OidIsValid(relation))
-		elog(ERROR, "relation queen.%s does not exist", name);
+	if (OidIsValid(relation))
+		LockRelationOid(relation, AccessShareLock);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"queen.%s\" does not exist", name)));
 	return relation;
 }
 
@@ -117,8 +123,8 @@ bool
 queen_probe(const QueenProbe *probe, QueenKeys *keys, ScanDirection direction,
 			QueenRow *row)
 {
-	Relation	table = table_open(find_relation(probe->table), AccessShareLock);
-	Relation	index = index_open(find_relation(probe->index), AccessShareLock);
+	Relation	table = table_open(lock_relation(probe->table), NoLock);
+	Relation	index = index_open(lock_relation(probe->index), NoLock);
 	TupleTableSlot *slot = table_slot_create(table, NULL);
 	IndexScanDesc scan;
 	bool		found;

@@ -37,7 +37,7 @@ typedef struct QueenKeys
  * be wrong either way (another session went on, this one rolled back): a scan
  * that finds nothing above it is done again without it.
  */
-#define QUEEN_HINTS 1024
+#define QUEEN_HINTS 1024		/* the upper 10 bits of a hash */
 
 typedef struct QueenHint
 {
@@ -48,7 +48,7 @@ typedef struct QueenHint
 static inline QueenHint *
 queen_hint(QueenHint *hints, uint64 key)
 {
-	QueenHint  *hint = &hints[key % QUEEN_HINTS];
+	QueenHint  *hint = &hints[(key * UINT64CONST(0x9E3779B97F4A7C15)) >> 54];
 
 	if (hint->key != key)
 	{

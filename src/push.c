@@ -41,27 +41,25 @@ default_lane(uint32 number)
 	return cstring_to_text(psprintf("Default-%u", number + 1));
 }
 
-/* The lane that is next in turn in this session. */
+/* The lane of a queue that is next in turn in this session. */
 static uint32
 next_in_turn(const QueenQueue *queue)
 {
+	static uint32 turns[64];
 	static bool started = false;
-	static uint32 turn;
 
-	if (!started)
-		turn = pg_prng_uint32(&pg_global_prng_state);
+	for (int i = 0; !started && i < lengthof(turns); i++)
+		turns[i] = pg_prng_uint32(&pg_global_prng_state);
 	started = true;
-	return turn++ % (uint32) queue->partitions;
+	return turns[queue->queue_id % lengthof(turns)]++ % (uint32) queue->partitions;
 }
 
-/* The lane of a message that names none: by its id, else the one in turn. */
+/* The lane of a message by its id, or NULL where it has none. */
 static text *
-lane_of(const QueenQueue *queue, const QueenMessage *message, uint32 turn)
+lane_of_id(const QueenQueue *queue, const QueenMessage *message)
 {
-	if (queue->partitions == 1)
-		return default_lane(0);
 	if (message->transaction_id_len == 0)
-		return default_lane(turn);
+		return NULL;
 	return default_lane(hash_bytes((const unsigned char *) message->transaction_id,
 								   message->transaction_id_len) % (uint32) queue->partitions);
 }
@@ -132,7 +130,9 @@ queen_push(PG_FUNCTION_ARGS)
 	queen_begin("queen.push()");
 	queue = queen_queue_open_to_push(queue_name);
 	if (lane.name == NULL)
-		lane.name = lane_of(queue, &message, next_in_turn(queue));
+		lane.name = lane_of_id(queue, &message);
+	if (lane.name == NULL)
+		lane.name = default_lane(next_in_turn(queue));
 	queen_log_append(queue, &lane, 1);
 	queen_end();
 
@@ -277,7 +277,7 @@ queen_push_items(PG_FUNCTION_ARGS)
 	uint32		count;
 	QueenItem  *items = queen_parse_items(argument, &count);
 	QueenQueue *queue;
-	uint32		turn;
+	text	   *turn = NULL;
 
 	for (uint32 i = 0; i < count; i++)
 		check_sizes(&items[i].message, i);
@@ -285,11 +285,14 @@ queen_push_items(PG_FUNCTION_ARGS)
 
 	queen_begin("queen.push_items()");
 	queue = queen_queue_open_to_push(queue_name);
-	turn = next_in_turn(queue);
 	for (uint32 i = 0; i < count; i++)
 	{
 		if (items[i].partition == NULL)
-			items[i].partition = lane_of(queue, &items[i].message, turn);
+			items[i].partition = lane_of_id(queue, &items[i].message);
+		if (items[i].partition == NULL && turn == NULL)
+			turn = default_lane(next_in_turn(queue));
+		if (items[i].partition == NULL)
+			items[i].partition = turn;
 	}
 	if (count > 0)
 		append_items(queue, items, count);

@@ -164,6 +164,21 @@ check_range(const QueenPartition *partition, int64 from, int64 to)
 						   (long long) partition->log_start, (long long) end)));
 }
 
+/* Opens both queues, the lower id first, so that two replays never cross. */
+static void
+open_queues(text *source_name, text *target_name, QueenQueue **source, QueenQueue **target)
+{
+	QueenQueue *first = queen_queue_by_name(source_name);
+	QueenQueue *second = queen_queue_by_name(target_name);
+	bool		ascending = !first || !second || first->queue_id <= second->queue_id;
+
+	if (ascending)
+		*source = queen_queue_open(source_name);
+	*target = queen_queue_open(target_name);
+	if (!ascending)
+		*source = queen_queue_open(source_name);
+}
+
 /* Copies a range of the log into another queue. */
 Datum
 queen_replay(PG_FUNCTION_ARGS)
@@ -179,8 +194,7 @@ queen_replay(PG_FUNCTION_ARGS)
 	int64		copied;
 
 	queen_begin("queen.replay()");
-	source = queen_queue_open(queue_name);
-	target = queen_queue_open(target_name);
+	open_queues(queue_name, target_name, &source, &target);
 	if (source->queue_id == target->queue_id)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -201,15 +201,12 @@ lock_cursors(Seek *seek, text *group_name)
 {
 	QueenSubscription subscription = subscription_of(seek);
 	LOCKMODE	mode = seek->partition_name ? ShareLock : ExclusiveLock;
-	QueenGroup *group = queen_group_by_name(seek->queue->queue_id, group_name);
 	QueenPartition partition;
 	bool		made;
 
 	if (seek->partition_name)
 		find_partition(seek, &partition);
-	if (group)
-		queen_lock_group_in_time(group->group_id, mode);
-	seek->group = queen_group_open(seek->queue, group_name, &subscription, mode, &made);
+	seek->group = queen_group_open(seek->queue, group_name, &subscription, mode, true, &made);
 	if (made)
 		seek->group->subscription_from = DT_NOBEGIN;	/* it stood nowhere yet */
 	if (seek->partition_name)
@@ -373,7 +370,7 @@ open_record(int64 seek_id, QueenGroup **group)
 	{
 		queen_queue_check_rights(queue);
 		queen_lock_queue(record.queue_id, ShareLock);
-		queen_lock_group(record.group_id, ExclusiveLock);
+		queen_lock_group(record.group_id, ExclusiveLock, true);
 		*group = queen_group_by_id(record.group_id);
 	}
 	if (*group == NULL || !queen_seek_by_id(seek_id, &record))
@@ -390,8 +387,8 @@ open_record(int64 seek_id, QueenGroup **group)
 
 /* Puts one cursor back. */
 static void
-undo_move(const QueenGroup *group, const QueenSeekMove *move, bool force,
-		  ReturnSetInfo *result)
+undo_move(const QueenGroup *group, int64 seek_id, const QueenSeekMove *move,
+		  bool force, ReturnSetInfo *result)
 {
 	QueenPartition partition;
 	QueenCursor cursor;
@@ -405,7 +402,9 @@ undo_move(const QueenGroup *group, const QueenSeekMove *move, bool force,
 	queen_group_read_cursor(group, &partition, &cursor);
 	stood = cursor.committed;
 	messages = stood + queen_cursor_done_ahead(&cursor);
-	if (!force && !queen_cursor_stands_at(&cursor, Max(move->new_committed, partition.log_start - 1)))
+	if (!force &&
+		(!queen_cursor_stands_at(&cursor, Max(move->new_committed, partition.log_start - 1)) ||
+		 queen_seek_is_followed(group, seek_id, move->partition_id)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("consumer group \"%s\" has moved in partition \"%s\" since the seek",
@@ -443,7 +442,7 @@ queen_seek_undo(PG_FUNCTION_ARGS)
 	while (queen_seek_move_next(seek_id, move.partition_id, &move))
 	{
 		CHECK_FOR_INTERRUPTS();
-		undo_move(group, &move, force, (ReturnSetInfo *) fcinfo->resultinfo);
+		undo_move(group, seek_id, &move, force, (ReturnSetInfo *) fcinfo->resultinfo);
 		MemoryContextReset(memory);
 	}
 	MemoryContextSwitchTo(caller);

@@ -34,6 +34,15 @@ static QueenStatement move_insert = {
 	SPI_OK_INSERT, 5, {INT8OID, INT8OID, INT8OID, INT8MULTIRANGEOID, INT8OID}
 };
 
+/* A later seek of the group in the partition that is not undone. */
+static QueenStatement followed = {
+	"SELECT EXISTS (SELECT 1 FROM queen.seek_log l JOIN queen.seek_move m"
+	" ON m.seek_id OPERATOR(pg_catalog.=) l.seek_id AND m.partition_id OPERATOR(pg_catalog.=) $4"
+	" WHERE l.queue_id OPERATOR(pg_catalog.=) $1 AND l.seek_id OPERATOR(pg_catalog.>) $3"
+	" AND l.group_id OPERATOR(pg_catalog.=) $2 AND l.undone_at IS NULL)",
+	SPI_OK_SELECT, 4, {INT4OID, INT4OID, INT8OID, INT8OID}
+};
+
 /* All columns of each table, in its order. */
 static const QueenProbe by_id = {"seek_log", "seek_log_pkey", 8};
 static const QueenProbe moves = {"seek_move", "seek_move_pkey", 5};
@@ -76,6 +85,26 @@ queen_seek_by_id(int64 seek_id, QueenSeekRecord *record)
 	record->undone = !row.nulls[7];
 
 	return true;
+}
+
+/* Whether a later seek moved the group in the partition, and is not undone. */
+bool
+queen_seek_is_followed(const QueenGroup *group, int64 seek_id, int64 partition_id)
+{
+	QueenParameters parameters = {.count = 0};
+	QueenRow	row;
+	bool		result;
+
+	queen_bind(&parameters, Int32GetDatum(group->queue_id));
+	queen_bind(&parameters, Int32GetDatum(group->group_id));
+	queen_bind(&parameters, Int64GetDatum(seek_id));
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_execute(&followed, &parameters, 1);
+	queen_fetch(SPI_tuptable, 0, &row);
+	result = DatumGetBool(row.values[0]);
+	queen_forget_result();
+
+	return result;
 }
 
 /* Notes that a seek was undone. */

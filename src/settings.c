@@ -37,7 +37,7 @@ queen_define_settings(void)
 							"Sets the largest message body that a push takes.",
 							NULL,
 							&queen_max_message_bytes,
-							64 * 1024 * 1024, 1024, 512 * 1024 * 1024,
+							64 * 1024 * 1024, 1024, 256 * 1024 * 1024,
 							PGC_SUSET, GUC_UNIT_BYTE, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.max_partition_locks",

@@ -55,6 +55,7 @@ static const PlannerPin pins[] = {
 	{&enable_indexscan, true},
 	{&enable_indexonlyscan, true},
 	{&enable_nestloop, true},
+	{&enable_tidscan, true},
 	{&jit_enabled, false},
 };
 
@@ -71,7 +72,9 @@ find_tables_owner(void)
 	Oid			owner;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for table queen.segment");
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"queen.segment\" does not exist")));
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 

@@ -27,7 +27,7 @@ queen_subscribe(PG_FUNCTION_ARGS)
 
 	queen_begin("queen.subscribe()");
 	queen_group_open(queen_queue_open(queue_name), group_name, &subscription, ShareLock,
-					 &made);
+					 false, &made);
 	queen_end();
 
 	PG_RETURN_BOOL(made);

@@ -473,13 +473,25 @@ sub stands
 	  && !grep { $_ >= $head } keys %{ $cursor->{deliveries} };
 }
 
+# Whether a later seek that is not undone moved the same cursor.
+sub followed
+{
+	my ($seek, $move) = @_;
+
+	return grep {
+		my $later = $_;
+		$later->{id} > $seek->{id} && !$later->{undone}
+		  && grep { $_->{partition} eq $move->{partition} && $_->{group} eq $move->{group} } @{ $later->{moves} }
+	} @seeks;
+}
+
 sub undo
 {
 	my $seek = $seeks[ -1 - int(rand(min(3, scalar(@seeks)))) ];
 	my $force = rand() < 0.4;
 	my @rows;
 
-	if ($seek->{undone} || (!$force && grep { !stands($_) } @{ $seek->{moves} }))
+	if ($seek->{undone} || (!$force && grep { !stands($_) || followed($seek, $_) } @{ $seek->{moves} }))
 	{
 		expect("SELECT * FROM queen.seek_undo($seek->{id}, " . ($force ? 'true' : 'false') . ')', '55000');
 		return;
