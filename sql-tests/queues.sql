@@ -148,12 +148,17 @@ SELECT queen.purge('full');
 SELECT queen.purge('full');
 SELECT partition, first_offset, next_offset, messages FROM queen.partitions WHERE queue = 'full' ORDER BY 1;
 SELECT count(*) FROM queen.segment s JOIN queen.partitions p USING (partition_id) WHERE queue = 'full';
+SELECT p.name, p.oldest_at, p.last_at > now() - interval '1 hour' AS last FROM queen.partition p JOIN queen.queue q USING (queue_id) WHERE q.name = 'full' ORDER BY 1;
 SELECT message_offset FROM queen.push('full', '"after"', 'a');
+SELECT s.base_offset, p.oldest_at <= s.created_at AND p.oldest_at > '-infinity' AS bound, p.last_at < 'infinity' AS stood
+  FROM queen.segment s JOIN queen.partition p USING (partition_id) JOIN queen.queue q USING (queue_id) WHERE q.name = 'full';
 SELECT partition, message_offset, payload, created_at >= 'tomorrow' AS not_back_in_time FROM queen.pop('full', auto_ack => true);
 SELECT count(*) FROM queen.dead_letters WHERE queue = 'full';
 SELECT behind FROM queen.consumer_groups WHERE queue = 'full';
+-- Pushes wait for it, consumers do not.
 BEGIN;
 SELECT queen.purge('full');
+SELECT CASE objsubid WHEN 20737 THEN 'queue' WHEN 20738 THEN 'queue append' ELSE 'another' END AS lock, mode FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() ORDER BY 1, 2;
 ROLLBACK;
 SELECT messages FROM queen.partitions WHERE queue = 'full' AND partition = 'a';
 --
