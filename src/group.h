@@ -20,7 +20,7 @@
 typedef struct QueenSubscription
 {
 	const char *mode;			/* all, new or timestamp */
-	bool		at_end;			/* new */
+	bool		at_end;			/* puts the group at the end of every partition */
 	TimestampTz from;			/* -infinity but for timestamp */
 } QueenSubscription;
 

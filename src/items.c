@@ -148,7 +148,7 @@ key_is(QueenSlice key, const char *name)
 	return key.len == strlen(name) + 2 && memcmp(key.data + 1, name, key.len - 2) == 0;
 }
 
-/* One member of an element; keys counts which ones stood before. */
+/* One member of an element; seen has a bit for each key that stood before. */
 static void
 take_member(uint32 number, QueenItem *item, QueenSlice key, QueenSlice value, int *seen)
 {

@@ -12,19 +12,27 @@
 
 #include "message.h"
 
+/* The same at every delivery, and no other message's. */
+int
+queen_derive_id(char *id, int64 partition_id, int64 offset)
+{
+	int			len = pg_lltoa(partition_id, id);
+
+	id[len++] = '-';
+	return len + pg_lltoa(offset, id + len);
+}
+
 /* The producer's id, else one that is the same at every delivery. */
 static Datum
 transaction_id(const QueenMessage *message, int64 partition_id, int64 offset)
 {
-	char		id[2 * (MAXINT8LEN + 1)];
+	char		id[QUEEN_DERIVED_ID_BYTES];
 	int			len;
 
 	if (message->transaction_id_len > 0)
 		return PointerGetDatum(cstring_to_text_with_len(message->transaction_id,
 														message->transaction_id_len));
-	len = pg_lltoa(partition_id, id);
-	id[len++] = '-';
-	len += pg_lltoa(offset, id + len);
+	len = queen_derive_id(id, partition_id, offset);
 	return PointerGetDatum(cstring_to_text_with_len(id, len));
 }
 

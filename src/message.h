@@ -21,6 +21,12 @@ typedef struct QueenMessageValues
 	bool		has_headers;
 } QueenMessageValues;
 
+/* Room for an id made of two numbers. */
+#define QUEEN_DERIVED_ID_BYTES 42
+
+/* Writes the id of a message whose producer gave none; answers its length. */
+extern int	queen_derive_id(char *id, int64 partition_id, int64 offset);
+
 extern QueenMessageValues queen_message_values(const QueenMessage *message,
 											   int64 partition_id, int64 offset);
 

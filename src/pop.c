@@ -14,13 +14,10 @@
 
 #include "common/pg_prng.h"
 #include "funcapi.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-
-#include "catalog/pg_type.h"
 
 #include "arguments.h"
 #include "check.h"

@@ -23,6 +23,7 @@
 #include "compat.h"
 #include "errors.h"
 #include "log.h"
+#include "message.h"
 #include "queue.h"
 #include "reader.h"
 #include "statement.h"
@@ -85,11 +86,10 @@ copy_message(Chunk *chunk, const QueenQueue *queue, const QueenPartition *partit
 		copy->transaction_id = pnstrdup(message->transaction_id, message->transaction_id_len);
 	else
 	{
-		char	   *id = psprintf("%lld-%lld", (long long) partition->partition_id,
-								  (long long) offset);
+		char	   *id = palloc(QUEEN_DERIVED_ID_BYTES);
 
+		copy->transaction_id_len = (uint16_t) queen_derive_id(id, partition->partition_id, offset);
 		copy->transaction_id = id;
-		copy->transaction_id_len = (uint16_t) strlen(id);
 	}
 	initStringInfo(&json);
 	JsonbToCString(&json, &headers->root, VARSIZE(headers));
