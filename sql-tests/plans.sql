@@ -63,6 +63,8 @@ VACUUM (ANALYZE) queen.queue, queen.partition, queen.segment, queen.consumer_gro
 SELECT queen.create_queue('plans', max_deliveries => NULL);
 SELECT queen.create_queue('wide');
 SELECT partition, message_offset FROM queen.push('plans', '{"n": 0}');
+SELECT queen.subscribe('plans', 'goes');
+SELECT queen.unsubscribe('plans', 'goes');
 SELECT count(*) FROM queen.pop('plans', auto_ack => true);
 SELECT FROM queen.push_batch('plans', (SELECT jsonb_agg(n) FROM generate_series(1, 200) n));
 SELECT count(*) FROM pg_temp.hot();
@@ -87,6 +89,12 @@ SELECT command, few_buffers FROM pg_temp.hot();
 SELECT queen.subscribe('plans', 'middle', 'timestamp', :'middle');
 SELECT pg_temp.buffers('SELECT * FROM queen.pop(''plans'', ''middle'', batch => 10, partition => ''Default'')') < 150 AS few_buffers;
 SELECT pg_temp.buffers('SELECT queen.subscribe(''plans'', ''at the end'', ''new'')') < 100 AS few_buffers;
+
+-- Removing a group finds its cursors by its queue's partitions, however many others there are.
+INSERT INTO queen.cursor (partition_id, group_id, version, committed, at) SELECT -n, 0, 1, 0, now() FROM generate_series(1, 50000) n;
+SELECT queen.subscribe('plans', 'goes');
+SELECT pg_temp.buffers('SELECT queen.unsubscribe(''plans'', ''goes'')') < 100 AS few_buffers;
+DELETE FROM queen.cursor WHERE partition_id < 0;
 
 -- What the session asks of the planner does not reach queen's own statements, and stays the session's.
 SET enable_indexscan = off;
