@@ -1,13 +1,14 @@
 -- hostile: every function with NULLs, odd values and odd sessions; each call answers or is refused by its own SQLSTATE.
 \set QUIET on
+\pset format unaligned
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS queen;
 -- Good arguments of every function, as SQL. A call is made with one of them replaced.
 CREATE TEMP TABLE sample (function text, argument text, value text);
 INSERT INTO sample (function, argument, value)
 SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (VALUES
-	('create_queue', 'name=''fresh'';partitions=1;lease=''1 s'';retry_limit=1;retry_delay=''0'';max_deliveries=1;on_exhausted=''drop'';max_backlog=1'),
-	('alter_queue', 'name=''odd'';partitions=1;lease=''1 h'';retry_limit=1;retry_delay=''0'';max_deliveries=1;on_exhausted=''drop'';max_backlog=1000'),
+	('create_queue', 'name=''fresh'';partitions=1;lease=''1 s'';retry_limit=1;retry_delay=''0'';max_deliveries=1;on_exhausted=''drop'';max_backlog=1;retention=''1 h'';completed_retention=''1 h'';retention_bytes=1;retention_messages=1;drop_idle_partitions=''1 h'';dedup_window=''1 h'';delivery_delay=''0'''),
+	('alter_queue', 'name=''odd'';partitions=1;lease=''1 h'';retry_limit=1;retry_delay=''0'';max_deliveries=1;on_exhausted=''drop'';max_backlog=1000;retention=''1 h'';completed_retention=''1 h'';retention_bytes=1;retention_messages=1;drop_idle_partitions=''1 h'';dedup_window=''1 h'';delivery_delay=''0'''),
 	('reset_queue_option', 'name=''odd'';option=''lease'''),
 	('pause_queue', 'name=''odd'''), ('resume_queue', 'name=''odd'''), ('purge', 'queue=''odd'''),
 	('drop_queue', 'name=''odd'';cascade=true'),

@@ -31,34 +31,57 @@ PG_FUNCTION_INFO_V1(queen_drop_queue);
 /* What alter_queue's defaults say where an option is not given. */
 #define NOT_GIVEN_INTERVAL_MONTHS (-178000000 * MONTHS_PER_YEAR)
 
-static const char *const option_names[QUEEN_OPTIONS] = {
-	"partitions", "lease", "retry_limit", "retry_delay", "max_deliveries",
-	"on_exhausted", "max_backlog"
-};
-
-/* Whether NULL is a value of the option: no limit. */
-static bool
-allows_null(QueenOption option)
+/* What values an option takes. */
+typedef enum OptionType
 {
-	return option == QUEEN_OPTION_MAX_DELIVERIES || option == QUEEN_OPTION_MAX_BACKLOG;
-}
+	OPTION_INT4,
+	OPTION_INT8,
+	OPTION_INTERVAL,
+	OPTION_WORD
+} OptionType;
+
+typedef struct OptionRule
+{
+	const char *name;
+	OptionType	type;
+	bool		null;			/* NULL is a value: no limit */
+	int64		low;			/* of an interval: 0 or 1 for more than 0 */
+	int64		high;
+} OptionRule;
+
+/* In the order of QueenOption, which is that of the arguments. */
+static const OptionRule rules[QUEEN_OPTIONS] = {
+	{"partitions", OPTION_INT4, false, 1, MAX_DEFAULT_PARTITIONS},
+	{"lease", OPTION_INTERVAL, false, 1, 0},
+	{"retry_limit", OPTION_INT4, false, 0, MAX_RETRIES},
+	{"retry_delay", OPTION_INTERVAL, false, 0, 0},
+	{"max_deliveries", OPTION_INT4, true, 1, MAX_RETRIES},
+	{"on_exhausted", OPTION_WORD, false, 0, 0},
+	{"max_backlog", OPTION_INT8, true, 1, PG_INT64_MAX},
+	{"retention", OPTION_INTERVAL, true, 1, 0},
+	{"completed_retention", OPTION_INTERVAL, true, 1, 0},
+	{"retention_bytes", OPTION_INT8, true, 1, PG_INT64_MAX},
+	{"retention_messages", OPTION_INT8, true, 1, PG_INT64_MAX},
+	{"drop_idle_partitions", OPTION_INTERVAL, true, 1, 0},
+	{"dedup_window", OPTION_INTERVAL, false, 0, 0},
+	{"delivery_delay", OPTION_INTERVAL, false, 0, 0}
+};
 
 /* Whether an argument is the default that means "not given". */
 static bool
-is_given(QueenOption option, Datum value)
+is_given(const OptionRule *rule, Datum value)
 {
 	Interval   *interval;
 
-	switch (option)
+	switch (rule->type)
 	{
-		case QUEEN_OPTION_LEASE:
-		case QUEEN_OPTION_RETRY_DELAY:
+		case OPTION_INTERVAL:
 			interval = DatumGetIntervalP(value);
 			return interval->month != NOT_GIVEN_INTERVAL_MONTHS ||
 				interval->day != 0 || interval->time != 0;
-		case QUEEN_OPTION_ON_EXHAUSTED:
+		case OPTION_WORD:
 			return VARSIZE_ANY_EXHDR(DatumGetTextPP(value)) > 0;
-		case QUEEN_OPTION_MAX_BACKLOG:
+		case OPTION_INT8:
 			return DatumGetInt64(value) != QUEEN_NOT_GIVEN_INT8;
 		default:
 			return DatumGetInt32(value) != QUEEN_NOT_GIVEN_INT4;
@@ -67,38 +90,28 @@ is_given(QueenOption option, Datum value)
 
 /* Refuses a value that the option cannot have. */
 static void
-check_option(QueenOption option, Datum value)
+check_option(const OptionRule *rule, Datum value)
 {
-	const char *name = option_names[option];
 	char	   *word;
 
-	switch (option)
+	switch (rule->type)
 	{
-		case QUEEN_OPTION_PARTITIONS:
-			queen_check_range(DatumGetInt32(value), 1, MAX_DEFAULT_PARTITIONS, name);
+		case OPTION_INT4:
+			queen_check_range(DatumGetInt32(value), rule->low, rule->high, rule->name);
 			break;
-		case QUEEN_OPTION_LEASE:
-			queen_check_interval(DatumGetIntervalP(value), false, name);
+		case OPTION_INT8:
+			queen_check_range(DatumGetInt64(value), rule->low, rule->high, rule->name);
 			break;
-		case QUEEN_OPTION_RETRY_LIMIT:
-			queen_check_range(DatumGetInt32(value), 0, MAX_RETRIES, name);
+		case OPTION_INTERVAL:
+			queen_check_interval(DatumGetIntervalP(value), rule->low == 0, rule->name);
 			break;
-		case QUEEN_OPTION_RETRY_DELAY:
-			queen_check_interval(DatumGetIntervalP(value), true, name);
-			break;
-		case QUEEN_OPTION_MAX_DELIVERIES:
-			queen_check_range(DatumGetInt32(value), 1, MAX_RETRIES, name);
-			break;
-		case QUEEN_OPTION_ON_EXHAUSTED:
+		case OPTION_WORD:
 			word = text_to_cstring(DatumGetTextPP(value));
 			if (strcmp(word, "dead_letter") != 0 && strcmp(word, "drop") != 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("unrecognized value \"%s\" for \"%s\"", word, name),
+						 errmsg("unrecognized value \"%s\" for \"%s\"", word, rule->name),
 						 errhint("Valid values are \"dead_letter\" and \"drop\".")));
-			break;
-		case QUEEN_OPTION_MAX_BACKLOG:
-			queen_check_range(DatumGetInt64(value), 1, PG_INT64_MAX, name);
 			break;
 	}
 }
@@ -111,13 +124,15 @@ take_options(FunctionCallInfo fcinfo, bool all)
 
 	for (int i = 0; i < QUEEN_OPTIONS; i++)
 	{
-		if (!allows_null(i))
-			queen_required(fcinfo, i + 1, option_names[i]);
+		const OptionRule *rule = &rules[i];
+
+		if (!rule->null)
+			queen_required(fcinfo, i + 1, rule->name);
 		options.nulls[i] = PG_ARGISNULL(i + 1);
 		options.values[i] = PG_GETARG_DATUM(i + 1);
-		options.given[i] = all || options.nulls[i] || is_given(i, options.values[i]);
+		options.given[i] = all || options.nulls[i] || is_given(rule, options.values[i]);
 		if (options.given[i] && !options.nulls[i])
-			check_option(i, options.values[i]);
+			check_option(rule, options.values[i]);
 	}
 	return options;
 }

@@ -18,8 +18,8 @@
 #include "statement.h"
 
 /* All columns up to paused_at, in the order of the table. */
-static const QueenProbe by_name = {"queue", "queue_name_key", 11};
-static const QueenProbe by_id = {"queue", "queue_pkey", 11};
+static const QueenProbe by_name = {"queue", "queue_name_key", 18};
+static const QueenProbe by_id = {"queue", "queue_pkey", 18};
 
 static QueenStatement insert = {
 	"INSERT INTO queen.queue (name, owner, created_at) VALUES ($1, $2::pg_catalog.regrole, $3)",
@@ -35,11 +35,19 @@ static QueenStatement update = {
 	" retry_delay = CASE WHEN $8 THEN $9 ELSE retry_delay END,"
 	" max_deliveries = CASE WHEN $10 THEN $11 ELSE max_deliveries END,"
 	" on_exhausted = CASE WHEN $12 THEN $13 ELSE on_exhausted END,"
-	" max_backlog = CASE WHEN $14 THEN $15 ELSE max_backlog END"
+	" max_backlog = CASE WHEN $14 THEN $15 ELSE max_backlog END,"
+	" retention = CASE WHEN $16 THEN $17 ELSE retention END,"
+	" completed_retention = CASE WHEN $18 THEN $19 ELSE completed_retention END,"
+	" retention_bytes = CASE WHEN $20 THEN $21 ELSE retention_bytes END,"
+	" retention_messages = CASE WHEN $22 THEN $23 ELSE retention_messages END,"
+	" drop_idle_partitions = CASE WHEN $24 THEN $25 ELSE drop_idle_partitions END,"
+	" dedup_window = CASE WHEN $26 THEN $27 ELSE dedup_window END,"
+	" delivery_delay = CASE WHEN $28 THEN $29 ELSE delivery_delay END"
 	" WHERE queue_id OPERATOR(pg_catalog.=) $1",
-	SPI_OK_UPDATE, 15, {INT4OID, BOOLOID, INT4OID, BOOLOID, INTERVALOID,
-		BOOLOID, INT4OID, BOOLOID, INTERVALOID, BOOLOID, INT4OID,
-	BOOLOID, TEXTOID, BOOLOID, INT8OID}
+	SPI_OK_UPDATE, 29, {INT4OID, BOOLOID, INT4OID, BOOLOID, INTERVALOID,
+		BOOLOID, INT4OID, BOOLOID, INTERVALOID, BOOLOID, INT4OID, BOOLOID, TEXTOID,
+		BOOLOID, INT8OID, BOOLOID, INTERVALOID, BOOLOID, INTERVALOID, BOOLOID, INT8OID,
+	BOOLOID, INT8OID, BOOLOID, INTERVALOID, BOOLOID, INTERVALOID, BOOLOID, INTERVALOID}
 };
 
 #define RESET(column) {column, \
@@ -52,7 +60,10 @@ static struct
 	QueenStatement statement;
 }			resets[QUEEN_OPTIONS] = {
 	RESET("partitions"), RESET("lease"), RESET("retry_limit"), RESET("retry_delay"),
-	RESET("max_deliveries"), RESET("on_exhausted"), RESET("max_backlog")
+	RESET("max_deliveries"), RESET("on_exhausted"), RESET("max_backlog"),
+	RESET("retention"), RESET("completed_retention"), RESET("retention_bytes"),
+	RESET("retention_messages"), RESET("drop_idle_partitions"), RESET("dedup_window"),
+	RESET("delivery_delay")
 };
 
 static QueenStatement set_paused = {
@@ -115,6 +126,20 @@ is_drop(Datum on_exhausted)
 	return VARSIZE_ANY_EXHDR(word) == 4 && memcmp(VARDATA_ANY(word), "drop", 4) == 0;
 }
 
+/* A number that may be NULL, which is 0. */
+static int64
+take_number(const QueenRow *row, int column)
+{
+	return row->nulls[column] ? 0 : DatumGetInt64(row->values[column]);
+}
+
+/* An interval that may be NULL, which is 0. */
+static int64
+take_interval(const QueenRow *row, int column)
+{
+	return row->nulls[column] ? 0 : queen_interval_us(DatumGetIntervalP(row->values[column]));
+}
+
 /* A row as a queue. */
 static QueenQueue *
 find_queue(const QueenProbe *probe, QueenKeys *keys)
@@ -129,13 +154,20 @@ find_queue(const QueenProbe *probe, QueenKeys *keys)
 	queue->name = DatumGetTextPP(row.values[1]);
 	queue->owner = DatumGetObjectId(row.values[2]);
 	queue->partitions = DatumGetInt32(row.values[3]);
-	queue->lease = queen_interval_us(DatumGetIntervalP(row.values[4]));
+	queue->lease = take_interval(&row, 4);
 	queue->retry_limit = DatumGetInt32(row.values[5]);
-	queue->retry_delay = queen_interval_us(DatumGetIntervalP(row.values[6]));
+	queue->retry_delay = take_interval(&row, 6);
 	queue->max_deliveries = row.nulls[7] ? 0 : DatumGetInt32(row.values[7]);
 	queue->drop_exhausted = is_drop(row.values[8]);
-	queue->max_backlog = row.nulls[9] ? 0 : DatumGetInt64(row.values[9]);
-	queue->paused = !row.nulls[10];
+	queue->max_backlog = take_number(&row, 9);
+	queue->retention = take_interval(&row, 10);
+	queue->completed_retention = take_interval(&row, 11);
+	queue->retention_bytes = take_number(&row, 12);
+	queue->retention_messages = take_number(&row, 13);
+	queue->drop_idle_partitions = take_interval(&row, 14);
+	queue->dedup_window = take_interval(&row, 15);
+	queue->delivery_delay = take_interval(&row, 16);
+	queue->paused = !row.nulls[17];
 
 	return queue;
 }

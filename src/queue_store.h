@@ -23,6 +23,13 @@ typedef struct QueenQueue
 	int32		max_deliveries; /* 0: no limit */
 	bool		drop_exhausted;
 	int64		max_backlog;	/* 0: no limit */
+	int64		retention;		/* microseconds; 0: keep */
+	int64		completed_retention;	/* microseconds; 0: keep */
+	int64		retention_bytes;	/* 0: keep */
+	int64		retention_messages; /* 0: keep */
+	int64		drop_idle_partitions;	/* microseconds; 0: keep */
+	int64		dedup_window;	/* microseconds; 0: off */
+	int64		delivery_delay; /* microseconds */
 	bool		paused;
 } QueenQueue;
 
@@ -35,10 +42,17 @@ typedef enum QueenOption
 	QUEEN_OPTION_RETRY_DELAY,
 	QUEEN_OPTION_MAX_DELIVERIES,
 	QUEEN_OPTION_ON_EXHAUSTED,
-	QUEEN_OPTION_MAX_BACKLOG
+	QUEEN_OPTION_MAX_BACKLOG,
+	QUEEN_OPTION_RETENTION,
+	QUEEN_OPTION_COMPLETED_RETENTION,
+	QUEEN_OPTION_RETENTION_BYTES,
+	QUEEN_OPTION_RETENTION_MESSAGES,
+	QUEEN_OPTION_DROP_IDLE_PARTITIONS,
+	QUEEN_OPTION_DEDUP_WINDOW,
+	QUEEN_OPTION_DELIVERY_DELAY
 } QueenOption;
 
-#define QUEEN_OPTIONS (QUEEN_OPTION_MAX_BACKLOG + 1)
+#define QUEEN_OPTIONS (QUEEN_OPTION_DELIVERY_DELAY + 1)
 
 typedef struct QueenOptions
 {

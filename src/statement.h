@@ -10,7 +10,7 @@
 
 #include "executor/spi.h"
 
-#define QUEEN_MAX_PARAMETERS 17
+#define QUEEN_MAX_PARAMETERS 32
 #define QUEEN_MAX_COLUMNS 20
 
 /*
