@@ -16,6 +16,7 @@ OBJS = \
 	src/statement.o \
 	src/probe.o \
 	src/locks.o \
+	src/guard.o \
 	src/check.o \
 	src/payload.o \
 	src/frame.o \
@@ -34,11 +35,15 @@ OBJS = \
 	src/spans.o \
 	src/group.o \
 	src/log.o \
+	src/lanes.o \
 	src/lease.o \
 	src/failure.o \
+	src/letter.o \
 	src/claim.o \
 	src/arguments.o \
 	src/items.o \
+	src/envelope.o \
+	src/filter.o \
 	src/push.o \
 	src/pop.o \
 	src/ack.o \
@@ -46,6 +51,13 @@ OBJS = \
 	src/subscribe.o \
 	src/seek.o \
 	src/replay.o \
+	src/endpoint.o \
+	src/redrive.o \
+	src/redrive_source.o \
+	src/redrive_judge.o \
+	src/redrive_chunk.o \
+	src/redrive_verbs.o \
+	src/dead_letters.o \
 	src/queue_admin.o \
 	src/status.o
 
@@ -65,6 +77,7 @@ REGRESS_TESTS = \
 	nack \
 	seek \
 	replay \
+	redrive \
 	queues \
 	views \
 	bytes \
@@ -83,7 +96,8 @@ ISOLATION_TESTS = \
 	many_partitions \
 	backlog \
 	seek_race \
-	portal_lock
+	portal_lock \
+	redrive_race
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.

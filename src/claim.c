@@ -66,9 +66,27 @@ is_last_delivery(const QueenPlace *place, int64 offset)
 	return limit > 0 && queen_cursor_deliveries(&place->cursor, offset) >= limit - 1;
 }
 
+/* Counts what is meant for another group as done: one span, or none. */
+static void
+pass(QueenPlace *place, QueenSpan *span)
+{
+	if (span->first > span->last)
+		return;
+	queen_cursor_complete_span(&place->cursor, span->first, span->last);
+	place->changed = true;
+	*span = (QueenSpan) {0, -1};
+}
+
+/* Whether a message is meant for another group. */
+static bool
+is_for_others(const QueenPlace *place, const QueenMessage *message)
+{
+	return message->group != 0 && message->group != (uint32) place->group->group_id;
+}
+
 /*
  * Hands out messages from the head on. Answers the last offset handed out, or
- * -1. What is meant for another group counts as done.
+ * -1.
  */
 static int64
 deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
@@ -77,6 +95,7 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 	QueenMessage message;
 	int64		offset;
 	int64		last = -1;
+	QueenSpan	others = {0, -1};
 
 	queen_reader_open(&reader, &place->partition, queen_cursor_head(&place->cursor),
 					  pop->messages_left);
@@ -86,10 +105,14 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 
 		if (queen_cursor_is_acked(&place->cursor, offset))
 			continue;
-		if (message.group != 0 && message.group != (uint32) place->group->group_id)
+		if (is_for_others(place, &message))
 		{
-			queen_cursor_complete_span(&place->cursor, offset, offset);
-			place->changed = true;
+			if (others.last != offset - 1)
+			{
+				pass(place, &others);
+				others.first = offset;
+			}
+			others.last = offset;
 			continue;
 		}
 		if (last >= 0 && alone)
@@ -108,6 +131,7 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 			break;
 	}
 	queen_reader_close(&reader);
+	pass(place, &others);
 
 	return last;
 }

@@ -37,29 +37,11 @@ refuse(uint32 item, int sqlstate, const char *detail)
 			 errdetail_internal("%s", detail)));
 }
 
-/* A JSON string, its escapes resolved; NULL where the value is none. */
-static text *
-take_string(QueenSlice value)
-{
-	JsonLexContext *lex;
-	JsonParseErrorType error;
-
-	if (queen_slice_first(value) != '"')
-		return NULL;
-	if (memchr(value.data, '\\', value.len) == NULL)
-		return cstring_to_text_with_len(value.data + 1, value.len - 2);
-	lex = queen_lex_context(value.data, (int) value.len, true);
-	error = json_lex(lex);
-	if (error != JSON_SUCCESS)
-		queen_json_error(error, lex);
-	return cstring_to_text_with_len(lex->strval->data, lex->strval->len);
-}
-
 /* A member that must be a string. */
 static text *
 require_string(uint32 item, QueenSlice value, const char *key)
 {
-	text	   *result = take_string(value);
+	text	   *result = queen_json_string(value);
 
 	if (result == NULL)
 		refuse(item, ERRCODE_INVALID_PARAMETER_VALUE,
@@ -141,13 +123,6 @@ take_headers(uint32 number, QueenItem *item, QueenSlice value)
 	queen_take_headers(&item->message, DatumGetJsonbP(headers), number);
 }
 
-/* Whether a key, as written, is a name. */
-static bool
-key_is(QueenSlice key, const char *name)
-{
-	return key.len == strlen(name) + 2 && memcmp(key.data + 1, name, key.len - 2) == 0;
-}
-
 /* One member of an element; seen has a bit for each key that stood before. */
 static void
 take_member(uint32 number, QueenItem *item, QueenSlice key, QueenSlice value, int *seen)
@@ -155,7 +130,7 @@ take_member(uint32 number, QueenItem *item, QueenSlice key, QueenSlice value, in
 	static const char *const keys[] = {"payload", "partition", "transactionId", "headers"};
 	int			which = 0;
 
-	while (which < lengthof(keys) && !key_is(key, keys[which]))
+	while (which < lengthof(keys) && !queen_slice_says(key, keys[which]))
 		which++;
 	if (which == lengthof(keys))
 		refuse(number, ERRCODE_INVALID_PARAMETER_VALUE,

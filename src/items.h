@@ -10,15 +10,8 @@
 
 #include "utils/jsonb.h"
 
-#include "frame.h"
+#include "lanes.h"
 #include "payload.h"
-
-typedef struct QueenItem
-{
-	QueenMessage message;
-	text	   *partition;		/* NULL: none is named */
-	int64		offset;			/* where it went */
-} QueenItem;
 
 extern QueenItem *queen_parse_items(QueenPayload argument, uint32 *count);
 

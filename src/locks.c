@@ -108,9 +108,9 @@ acquire_in_time(uint64 key, uint16 kind, LOCKMODE mode)
 
 /* Takes a lock if nobody else has it. */
 static bool
-try_acquire(uint64 key, uint16 kind)
+try_acquire(uint64 key, uint16 kind, LOCKMODE mode)
 {
-	return take(key, kind, ExclusiveLock, true) != LOCKACQUIRE_NOT_AVAIL;
+	return take(key, kind, mode, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 /* Gives a lock back before the transaction ends. */
@@ -154,6 +154,13 @@ queen_lock_group(int32 group_id, LOCKMODE mode, bool in_time)
 	if (in_time)
 		return acquire_in_time((uint32) group_id, LOCK_GROUP, mode);
 	return acquire((uint32) group_id, LOCK_GROUP, mode);
+}
+
+/* The same for whoever leaves alone what somebody else is moving or removing. */
+bool
+queen_try_lock_group(int32 group_id, LOCKMODE mode)
+{
+	return try_acquire((uint32) group_id, LOCK_GROUP, mode);
 }
 
 /* For a group that went while its lock was waited for. */
@@ -218,7 +225,7 @@ queen_lock_cursor_in_time(int64 partition_id, int16 group_number)
 bool
 queen_try_lock_cursor(int64 partition_id, int16 group_number)
 {
-	return try_acquire(cursor_key(partition_id, group_number), LOCK_CURSOR);
+	return try_acquire(cursor_key(partition_id, group_number), LOCK_CURSOR, ExclusiveLock);
 }
 
 /* For a pop that took nothing. */
@@ -264,7 +271,7 @@ bool
 queen_try_lock_group_number(int32 queue_id, int16 group_number)
 {
 	return try_acquire(((uint64) (uint32) queue_id << 16) | (uint16) group_number,
-					   LOCK_GROUP_NUMBER);
+					   LOCK_GROUP_NUMBER, ExclusiveLock);
 }
 
 /* For a number that turned out to be taken. */

@@ -145,3 +145,34 @@ queen_payload_argument(FunctionCallInfo fcinfo, int number, const char *what)
 
 	return payload;
 }
+
+/* Whether a body is JSON; bytes may be that, too. */
+bool
+queen_payload_is_json(QueenPayload payload)
+{
+	const char *data = payload.text.data;
+	int			len = (int) payload.text.len;
+
+	if (payload.kind == QUEEN_KIND_JSON)
+		return true;
+	return pg_verify_mbstr(GetDatabaseEncoding(), data, len, true) &&
+		pg_parse_json(queen_lex_context(data, len, false), &nullSemAction) == JSON_SUCCESS;
+}
+
+/* A JSON string, its escapes resolved; NULL where the value is none. */
+text *
+queen_json_string(QueenSlice value)
+{
+	JsonLexContext *lex;
+	JsonParseErrorType error;
+
+	if (queen_slice_first(value) != '"')
+		return NULL;
+	if (memchr(value.data, '\\', value.len) == NULL)
+		return cstring_to_text_with_len(value.data + 1, value.len - 2);
+	lex = queen_lex_context(value.data, (int) value.len, true);
+	error = json_lex(lex);
+	if (error != JSON_SUCCESS)
+		queen_json_error(error, lex);
+	return cstring_to_text_with_len(lex->strval->data, lex->strval->len);
+}

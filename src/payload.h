@@ -23,4 +23,10 @@ typedef struct QueenPayload
 extern QueenPayload queen_payload_argument(FunctionCallInfo fcinfo, int number,
 										   const char *what);
 
+/* Whether a body is JSON; bytes may be that, too. */
+extern bool queen_payload_is_json(QueenPayload payload);
+
+/* A JSON string, its escapes resolved; NULL where the value is none. */
+extern text *queen_json_string(QueenSlice value);
+
 #endif							/* QUEEN_PAYLOAD_H */

@@ -22,6 +22,7 @@
 #include "check.h"
 #include "compat.h"
 #include "items.h"
+#include "lanes.h"
 #include "log.h"
 #include "payload.h"
 #include "queue.h"
@@ -206,67 +207,6 @@ queen_push_batch(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(make_record(fcinfo, values, nulls));
 }
 
-/* The items of one partition stand together, in their order. */
-static int
-compare_items(const void *a, const void *b)
-{
-	const QueenItem *left = *(QueenItem *const *) a;
-	const QueenItem *right = *(QueenItem *const *) b;
-	int			result = memcmp(VARDATA_ANY(left->partition), VARDATA_ANY(right->partition),
-								Min(VARSIZE_ANY_EXHDR(left->partition),
-									VARSIZE_ANY_EXHDR(right->partition)));
-
-	if (result == 0)
-		result = (int) VARSIZE_ANY_EXHDR(left->partition) - (int) VARSIZE_ANY_EXHDR(right->partition);
-	if (result == 0)
-		result = left < right ? -1 : left > right;
-	return result;
-}
-
-/* Whether two items go to one partition. */
-static bool
-same_partition(const QueenItem *left, const QueenItem *right)
-{
-	return VARSIZE_ANY_EXHDR(left->partition) == VARSIZE_ANY_EXHDR(right->partition) &&
-		memcmp(VARDATA_ANY(left->partition), VARDATA_ANY(right->partition),
-			   VARSIZE_ANY_EXHDR(left->partition)) == 0;
-}
-
-/* Sorts items into lanes and appends them; each learns its offset. */
-static void
-append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
-{
-	QueenItem **sorted = palloc_extended(sizeof(QueenItem *) * count, MCXT_ALLOC_HUGE);
-	QueenMessage *messages = palloc_extended(sizeof(QueenMessage) * count, MCXT_ALLOC_HUGE);
-	QueenLane  *lanes = palloc_extended(sizeof(QueenLane) * count, MCXT_ALLOC_HUGE);
-	int			nlanes = 0;
-
-	for (uint32 i = 0; i < count; i++)
-		sorted[i] = &items[i];
-	qsort(sorted, count, sizeof(QueenItem *), compare_items);
-	for (uint32 i = 0; i < count; i++)
-	{
-		messages[i] = sorted[i]->message;
-		if (i == 0 || !same_partition(sorted[i - 1], sorted[i]))
-		{
-			QueenLane  *lane = &lanes[nlanes++];
-
-			memset(lane, 0, sizeof(QueenLane));
-			lane->name = sorted[i]->partition;
-			lane->messages = &messages[i];
-		}
-		lanes[nlanes - 1].count++;
-	}
-	queen_log_append(queue, lanes, nlanes);
-	for (int i = 0; i < nlanes; i++)
-	{
-		QueenItem **item = sorted + (lanes[i].messages - messages);
-
-		for (uint32 j = 0; j < lanes[i].count; j++)
-			item[j]->offset = lanes[i].first_offset + j;
-	}
-}
-
 /* Appends an array of objects and answers a row for each. */
 Datum
 queen_push_items(PG_FUNCTION_ARGS)
@@ -295,7 +235,7 @@ queen_push_items(PG_FUNCTION_ARGS)
 			items[i].partition = turn;
 	}
 	if (count > 0)
-		append_items(queue, items, count);
+		queen_append_items(queue, items, count);
 	queen_end();
 
 	for (uint32 i = 0; i < count; i++)

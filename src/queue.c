@@ -23,8 +23,8 @@
 #include "settings.h"
 
 /* Tells of a queue that is not there. */
-static void
-report_unknown(const text *name)
+void
+queen_queue_report_unknown(const text *name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -32,10 +32,17 @@ report_unknown(const text *name)
 }
 
 /* The owner and members of the owner may do everything, others nothing. */
+bool
+queen_queue_is_permitted(const QueenQueue *queue)
+{
+	return has_privs_of_role(GetUserId(), queue->owner);
+}
+
+/* Refuses whoever may not. */
 void
 queen_queue_check_rights(const QueenQueue *queue)
 {
-	if (!has_privs_of_role(GetUserId(), queue->owner))
+	if (!queen_queue_is_permitted(queue))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for queue \"%s\"", text_to_cstring(queue->name))));
@@ -52,7 +59,7 @@ lock_queue(QueenQueue *queue, LOCKMODE mode)
 		return queue;
 	again = queen_queue_by_id(queue->queue_id);
 	if (again == NULL)
-		report_unknown(queue->name);
+		queen_queue_report_unknown(queue->name);
 	return again;
 }
 
@@ -63,7 +70,7 @@ queen_queue_open(text *name)
 	QueenQueue *queue = queen_queue_by_name(name);
 
 	if (queue == NULL)
-		report_unknown(name);
+		queen_queue_report_unknown(name);
 	return lock_queue(queue, ShareLock);
 }
 
@@ -81,7 +88,7 @@ queen_queue_open_to_push(text *name)
 			queue = queen_queue_create(name);
 	}
 	if (queue == NULL)
-		report_unknown(name);
+		queen_queue_report_unknown(name);
 	return lock_queue(queue, ShareLock);
 }
 
@@ -92,12 +99,12 @@ queen_queue_open_to_change(text *name, LOCKMODE mode)
 	QueenQueue *queue = queen_queue_by_name(name);
 
 	if (queue == NULL)
-		report_unknown(name);
+		queen_queue_report_unknown(name);
 	queen_queue_check_rights(queue);
 	queen_lock_queue_creation(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	queue = queen_queue_by_id(queue->queue_id);
 	if (queue == NULL)
-		report_unknown(name);
+		queen_queue_report_unknown(name);
 	return lock_queue(queue, mode);
 }
 

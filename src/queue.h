@@ -16,6 +16,8 @@ extern QueenQueue *queen_queue_open(text *name);
 extern QueenQueue *queen_queue_open_to_push(text *name);
 extern QueenQueue *queen_queue_open_to_change(text *name, LOCKMODE mode);
 extern QueenQueue *queen_queue_create(text *name);
+extern bool queen_queue_is_permitted(const QueenQueue *queue);
 extern void queen_queue_check_rights(const QueenQueue *queue);
+extern void queen_queue_report_unknown(const text *name);
 
 #endif							/* QUEEN_QUEUE_H */

@@ -99,6 +99,8 @@ static QueenStatement deletes[] = {
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.dead_letter WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.dead_letter_log WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.consumer_group WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.partition WHERE queue_id OPERATOR(pg_catalog.=) $1",

@@ -280,3 +280,63 @@ queen_slice_member(QueenSlicer *slicer, QueenSlice *key, QueenSlice *value)
 		take_value(slicer, value) &&
 		end_item(slicer, '{');
 }
+
+/* The value of a hexadecimal digit; -1 where it is none. */
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* The character that an escape stands for, or -1; at is moved behind it. */
+static int
+unescape(const char **at, const char *end)
+{
+	static const char from[] = "\"\\/bfnrt";
+	static const char to[] = "\"\\/\b\f\n\r\t";
+	char		c = *(*at)++;
+	const char *known;
+	int			code = 0;
+
+	if (c != 'u')
+	{
+		known = memchr(from, c, sizeof(from) - 1);
+		return known == NULL ? -1 : to[known - from];
+	}
+	for (int i = 0; i < 4; i++)
+	{
+		int			digit = *at < end ? hex_digit(*(*at)++) : -1;
+
+		if (digit < 0)
+			return -1;
+		code = code << 4 | digit;
+	}
+	return code;
+}
+
+/* Whether a string, its escapes resolved, is a name of ASCII characters. */
+bool
+queen_slice_says(QueenSlice string, const char *name)
+{
+	const char *at = string.data + 1;
+	const char *end = string.data + string.len - 1;
+
+	if (string.len < 2 || string.data[0] != '"')
+		return false;
+	for (; at < end && *name != '\0'; name++)
+	{
+		int			c = (unsigned char) *at++;
+
+		if (c == '\\' && at < end)
+			c = unescape(&at, end);
+		if (c != *name)
+			return false;
+	}
+	return at == end && *name == '\0';
+}

@@ -44,4 +44,7 @@ extern bool queen_slice_object(QueenSlicer *slicer, QueenSlice text);
 extern bool queen_slice_member(QueenSlicer *slicer, QueenSlice *key,
 							   QueenSlice *value);
 
+/* Whether a string as written, quotes included, says name, which is ASCII. */
+extern bool queen_slice_says(QueenSlice string, const char *name);
+
 #endif							/* QUEEN_SLICE_H */

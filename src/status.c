@@ -7,9 +7,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
-#include "utils/acl.h"
-
 #include "check.h"
 #include "group.h"
 #include "queue.h"
@@ -37,7 +34,7 @@ queen_start_offset(PG_FUNCTION_ARGS)
 	if (group && queen_partition_by_id(partition_id, &partition) &&
 		partition.queue_id == group->queue_id)
 		queue = queen_queue_by_id(group->queue_id);
-	if (queue && !has_privs_of_role(GetUserId(), queue->owner))
+	if (queue && !queen_queue_is_permitted(queue))
 		queue = NULL;
 	if (queue)
 		start = queen_log_find_time(&partition, group->subscription_from);

@@ -119,23 +119,6 @@ sub take_record
 	}
 }
 
-# Starts the node, once what is left of the old one has gone.
-sub start_again
-{
-	for (my $tries = 0; $tries < 10 * $PostgreSQL::Test::Utils::timeout_default; $tries++)
-	{
-		my $ret = PostgreSQL::Test::Utils::system_log('pg_ctl', '-w', '-D', $node->data_dir,
-			'-l', $node->logfile, '-s', 'start');
-
-		if ($ret == 0)
-		{
-			$node->_update_pid(1);
-			return;
-		}
-	}
-	die 'the node does not start again';
-}
-
 my %crash = (
 	backend => sub {
 		my $pid = $node->safe_psql('postgres', q{
@@ -170,7 +153,7 @@ foreach my $kind ('backend', 'postmaster', 'immediate')
 	}
 	else
 	{
-		start_again();
+		start_again($node);
 	}
 
 	is(scalar(grep { $_->{err} =~ /server closed the connection|connection to server was lost|terminat|FATAL/ } @clients),

@@ -32,6 +32,7 @@ $node->safe_psql('postgres', q{
 	SELECT queen.nack(lease, error => 'once') FROM queen.pop('work', 'g', partition => 'q', batch => 1);
 	SELECT queen.reject(lease, error => 'never') FROM queen.pop('work', 'h', partition => 'q', batch => 1);
 	SELECT queen.reject(lease) FROM queen.pop('work', 'h', partition => 'q', batch => 1);
+	SELECT queen.redrive('work', filter => '$.error == "another"');
 	SET ROLE "Bob's";
 	SELECT queen.create_queue('aside', max_deliveries => NULL, on_exhausted => 'drop');
 	SELECT queen.push_batch('aside', '["gone"]');
@@ -65,7 +66,7 @@ sub content
 
 my $before = content($node, 'postgres');
 like($before, qr/^queen\.$_$/m, "$_ is marked for dump")
-  foreach ('queue', 'partition', 'segment', 'consumer_group', 'cursor', 'dead_letter', 'queue_queue_id_seq',
+  foreach ('queue', 'partition', 'segment', 'consumer_group', 'cursor', 'dead_letter', 'dead_letter_log', 'queue_queue_id_seq',
 	'partition_partition_id_seq', 'consumer_group_group_id_seq', 'dead_letter_dead_letter_id_seq');
 
 is($node->safe_psql('postgres', q{

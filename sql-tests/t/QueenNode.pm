@@ -8,7 +8,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Exporter 'import';
 
-our @EXPORT = qw(queen_node configure sqlstate session);
+our @EXPORT = qw(queen_node configure start_again sqlstate session);
 
 # The settings that every node of these tests has.
 sub configure
@@ -31,6 +31,25 @@ sub queen_node
 	$node->safe_psql('postgres', 'CREATE EXTENSION queen');
 
 	return $node;
+}
+
+# Starts the node, once what is left of the old one has gone.
+sub start_again
+{
+	my ($node) = @_;
+
+	for (my $tries = 0; $tries < 10 * $PostgreSQL::Test::Utils::timeout_default; $tries++)
+	{
+		my $ret = PostgreSQL::Test::Utils::system_log('pg_ctl', '-w', '-D', $node->data_dir,
+			'-l', $node->logfile, '-s', 'start');
+
+		if ($ret == 0)
+		{
+			$node->_update_pid(1);
+			return;
+		}
+	}
+	die 'the node does not start again';
 }
 
 # The SQLSTATE that a statement raises, or what it answers.

@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * lanes.c
+ *	  Appends messages that go to several partitions of a queue.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lanes.h"
+#include "log.h"
+
+/* The items of one partition stand together, in their order. */
+static int
+compare_items(const void *a, const void *b)
+{
+	const QueenItem *left = *(QueenItem *const *) a;
+	const QueenItem *right = *(QueenItem *const *) b;
+	int			result = memcmp(VARDATA_ANY(left->partition), VARDATA_ANY(right->partition),
+								Min(VARSIZE_ANY_EXHDR(left->partition),
+									VARSIZE_ANY_EXHDR(right->partition)));
+
+	if (result == 0)
+		result = (int) VARSIZE_ANY_EXHDR(left->partition) - (int) VARSIZE_ANY_EXHDR(right->partition);
+	if (result == 0)
+		result = left < right ? -1 : left > right;
+	return result;
+}
+
+/* Whether two items go to one partition. */
+static bool
+same_partition(const QueenItem *left, const QueenItem *right)
+{
+	return VARSIZE_ANY_EXHDR(left->partition) == VARSIZE_ANY_EXHDR(right->partition) &&
+		memcmp(VARDATA_ANY(left->partition), VARDATA_ANY(right->partition),
+			   VARSIZE_ANY_EXHDR(left->partition)) == 0;
+}
+
+/* Sorts messages into lanes and appends them; each learns its offset. */
+void
+queen_append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
+{
+	QueenItem **sorted = palloc_extended(sizeof(QueenItem *) * count, MCXT_ALLOC_HUGE);
+	QueenMessage *messages = palloc_extended(sizeof(QueenMessage) * count, MCXT_ALLOC_HUGE);
+	QueenLane  *lanes = palloc_extended(sizeof(QueenLane) * count, MCXT_ALLOC_HUGE);
+	int			nlanes = 0;
+
+	for (uint32 i = 0; i < count; i++)
+		sorted[i] = &items[i];
+	qsort(sorted, count, sizeof(QueenItem *), compare_items);
+	for (uint32 i = 0; i < count; i++)
+	{
+		messages[i] = sorted[i]->message;
+		if (i == 0 || !same_partition(sorted[i - 1], sorted[i]))
+		{
+			QueenLane  *lane = &lanes[nlanes++];
+
+			memset(lane, 0, sizeof(QueenLane));
+			lane->name = sorted[i]->partition;
+			lane->messages = &messages[i];
+		}
+		lanes[nlanes - 1].count++;
+	}
+	queen_log_append(queue, lanes, nlanes);
+	for (int i = 0; i < nlanes; i++)
+	{
+		QueenItem **item = sorted + (lanes[i].messages - messages);
+
+		for (uint32 j = 0; j < lanes[i].count; j++)
+			item[j]->offset = lanes[i].first_offset + j;
+	}
+}

@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * redrive_step.h
+ *	  What the parts of a redrive share; see redrive.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_REDRIVE_STEP_H
+#define QUEEN_REDRIVE_STEP_H
+
+#include "cursor.h"
+#include "endpoint.h"
+#include "group_store.h"
+#include "lanes.h"
+#include "redrive.h"
+
+#define QUEEN_CHUNK_LETTERS	1000
+#define QUEEN_CHUNK_BYTES	(1024 * 1024)
+
+/* A letter of a chunk, and what becomes of it. */
+typedef struct QueenOutcome
+{
+	QueenLetter letter;
+	QueenEndpoint *source;
+	text	   *target_name;	/* NULL: none is known */
+	QueenEndpoint *target;
+	const char *why_not;		/* NULL: it goes back */
+	QueenItem	item;
+} QueenOutcome;
+
+/* One step. */
+typedef struct QueenRedriveStep
+{
+	QueenRedrive *redrive;
+	bool		surveying;
+	QueenEndpoints endpoints;
+	int64		looked_at;
+	int64		bytes;			/* of the bodies */
+	bool		is_done;		/* nothing is left */
+
+	/* A client's queue. */
+	QueenGroup *group;
+	bool		is_busy;		/* somebody else holds the group */
+	int			partitions;		/* that have something for it */
+	QueenSpan  *gone;			/* of the partition at hand: what was sent back */
+	int			ngone;
+	int			gone_room;
+
+	/* The chunk; all that it points to is in its memory. */
+	MemoryContext memory;
+	QueenOutcome    *outcomes;
+	int			noutcomes;
+	int64		chunk_bytes;
+} QueenRedriveStep;
+
+/* redrive_judge.c */
+extern text *queen_redrive_target(const QueenRedrive *redrive, const QueenLetter *letter);
+extern void queen_redrive_judge(const QueenRedriveStep *step, QueenOutcome *outcome);
+
+/* redrive_chunk.c */
+extern void queen_redrive_take_up(QueenRedriveStep *step, QueenOutcome *outcome);
+extern void queen_redrive_finish_chunk(QueenRedriveStep *step);
+
+/* redrive_source.c */
+extern QueenQueue *queen_redrive_queue(const QueenRedriveStep *step, text *name);
+extern bool queen_redrive_is_many(const QueenRedriveStep *step);
+extern void queen_redrive_walk(QueenRedriveStep *step, bool surveying);
+
+#endif							/* QUEEN_REDRIVE_STEP_H */
