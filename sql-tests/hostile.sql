@@ -25,23 +25,32 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('seek', 'queue=''odd'';consumer_group=''g'';to_timestamp=''-infinity'';to_end=false;to_beginning=true;partition=''p'';to_offset=''-9223372036854775808'';by=''-9223372036854775808'';dry_run=false'),
 	('seek_undo', 'seek_id=SEEK;force=false'),
 	('replay', 'queue=''odd'';partition=''p'';from_offset=0;to_offset=0;to_queue=''other'''),
+	('redrive', 'queue=''odd'';consumer_group=''g'';filter=''$'';to_queue=''other'';max=1;dry_run=false;bypass=false;all_groups=false;from_queue='''''),
+	('redrive_ids', 'ids=array[DEAD];to_queue=''other'';dry_run=false;bypass=false;all_groups=false'),
+	('redrive_summary', 'queue=''odd'';consumer_group=''g'';filter=''$'';to_queue=''other'';max=1;dry_run=false;bypass=false;all_groups=false;from_queue='''''),
+	('purge_dead_letters', 'queue=''odd'';filter=''$'';older_than=''0'';dry_run=false;all=true'), ('dead_letter_envelope', 'dead_letter_id=DEAD'),
+	('reset_envelope', 'body=''{}'''), ('is_replay', 'headers=''{}'''),
 	('_start_offset', 'partition_id=1;group_id=1')) s (function, list), unnest(string_to_array(s.list, ';')) a (pair);
 CREATE TEMP TABLE argument AS
 SELECT p.proname::text AS function, a.name AS argument, a.type::regtype AS type
   FROM pg_proc p, unnest(p.proargnames[1:p.pronargs], p.proargtypes::oid[]) a (name, type)
- WHERE p.pronamespace = 'queen'::regnamespace AND p.proname NOT LIKE 'payload%';
+ WHERE p.pronamespace = 'queen'::regnamespace AND p.prokind = 'f' AND p.proname NOT LIKE 'payload%';
 SELECT queen.create_queue('odd') \g /dev/null
 SELECT queen.create_queue('other') \g /dev/null
 SELECT queen.push_batch('odd', '[0, 1, 2]', 'p') \g /dev/null
 SELECT lease FROM queen.pop('odd', 'g', 3, lease_time => '1 h') LIMIT 1 \gset
 SELECT seek_id FROM queen.seek('odd', 'sought', to_end => true) \gset
+SELECT FROM queen.push('odd', '1', 'dead');
+SELECT queen.reject(lease) FROM queen.pop('odd', 'g', 1, 'dead', lease_time => '1 h') \g /dev/null
+SELECT max(dead_letter_id) AS dead FROM queen.dead_letters WHERE queue = 'odd' \gset
 UPDATE sample SET value = :'seek_id' WHERE value = 'SEEK';
+UPDATE sample SET value = replace(value, 'DEAD', :'dead');
 UPDATE sample SET value = replace(value, 'LEASE', format('%L::uuid', :'lease'));
 -- How many rows each table has.
 CREATE FUNCTION pg_temp.rows() RETURNS text LANGUAGE sql AS $$
 	SELECT (SELECT count(*) FROM queen.queue) || ' ' || (SELECT count(*) FROM queen.partition) || ' ' || (SELECT count(*) FROM queen.segment) || ' ' ||
 		   (SELECT count(*) FROM queen.consumer_group) || ' ' || (SELECT count(*) FROM queen.cursor) || ' ' || (SELECT count(*) FROM queen.dead_letter) || ' ' ||
-		   (SELECT count(*) FROM queen.seek_log) || ' ' || (SELECT count(*) FROM queen.seek_move)
+		   (SELECT count(*) FROM queen.seek_log) || ' ' || (SELECT count(*) FROM queen.seek_move) || ' ' || (SELECT count(*) FROM queen.dead_letter_log)
 $$;
 -- The SQLSTATE of a call with one argument replaced; all of it is undone. 'done' where it was taken.
 CREATE FUNCTION pg_temp.attempt(f text, a text, instead text) RETURNS text LANGUAGE plpgsql AS $$
@@ -91,7 +100,8 @@ INSERT INTO odd VALUES
 	('int8[]', '100,000 times 0', 'array_fill(0::bigint, array[100000])'),
 	('queen.payload', 'empty', ''''''), ('queen.payload', 'no JSON', '''{'''), ('queen.payload', 'bytes', '''\x00''::bytea'), ('queen.payload', 'deep', 'repeat(''['', 100000) || repeat('']'', 100000)'),
 	('queen.payload', 'not UTF-8', '''\xff80''::bytea'), ('queen.payload', 'object', '''{"a": 1}'''), ('queen.payload', 'array of null', '''[null]'''),
-	('jsonb', 'array', '''[]'''), ('jsonb', 'string', '''"x"'''), ('jsonb', 'number', '''1'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
+	('jsonb', 'array', '''[]'''), ('jsonb', 'string', '''"x"'''), ('jsonb', 'number', '''1'''), ('json', 'array', '''[]'''), ('json', 'zero byte', '''{"job": "\u0000", "meta": {"schema_version": 1}}'''), ('json', 'deep', '(repeat(''['', 3000) || repeat('']'', 3000))::json'),
+	('jsonpath', 'nothing', '''$.nothing'''), ('jsonpath', 'strict', '''strict $.nothing.at.all'''), ('jsonpath', 'variable', '''$x'''), ('jsonpath', 'false', '''false'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
 SELECT DISTINCT type FROM argument EXCEPT SELECT type FROM odd;
 SET client_min_messages = error;
 SELECT o.type, o.what, r.answer, string_agg(a.function || '.' || a.argument, ', ' ORDER BY a.function, a.argument) AS arguments
@@ -178,7 +188,7 @@ CREATE TABLE hostile.queue (LIKE queen.queue);
 CREATE TABLE hostile.segment (LIKE queen.segment);
 CREATE TEMP TABLE queue (LIKE queen.queue);
 CREATE TEMP TABLE cursor (LIKE queen.cursor);
-CREATE FUNCTION hostile.round() RETURNS TABLE (pushed bigint, popped text, acked bigint, behind bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION hostile.round() RETURNS TABLE (pushed bigint, popped text, acked bigint, behind bigint, redriven text) LANGUAGE plpgsql AS $$
 DECLARE
 	held uuid;
 BEGIN
@@ -187,6 +197,10 @@ BEGIN
 	  FROM queen.pop('odd', 'odd', partition => 'odd session') x;
 	acked := queen.ack(held);
 	SELECT c.behind INTO behind FROM queen.cursors c WHERE c.queue OPERATOR(pg_catalog.=) 'odd' AND c.consumer_group OPERATOR(pg_catalog.=) 'odd' AND c.partition OPERATOR(pg_catalog.=) 'odd session';
+	PERFORM FROM queen.push('odd', '2', 'odd dead');
+	PERFORM queen.reject(x.lease) FROM queen.pop('odd', 'odd', partition => 'odd dead') x;
+	redriven := (queen.redrive_summary('odd', 'odd', '$.payload == 2')::json OPERATOR(pg_catalog.->>) 'redriven');
+	PERFORM queen.ack(x.lease) FROM queen.pop('odd', 'odd', partition => 'odd dead') x;
 	RETURN NEXT;
 END $$;
 SELECT * FROM hostile.round();

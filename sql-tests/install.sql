@@ -31,6 +31,8 @@ BEGIN
 	RETURN QUERY SELECT 'replay ' || queen.replay('q', 'p', 0, 4, 'copy');
 	RETURN QUERY SELECT 'cursor ' || partition || ' ' || coalesce(committed::text, 'none') || ' ' || behind FROM queen.cursors WHERE queue = 'q' ORDER BY partition;
 	RETURN QUERY SELECT 'dead letter ' || message_offset || ' ' || reason FROM queen.dead_letters;
+	RETURN QUERY SELECT 'redrive ' || source_offset || ' ' || message_offset || ' ' || target FROM queen.redrive('q', filter => '$.reason == "rejected"');
+	RETURN QUERY SELECT 'purge_dead_letters ' || queen.purge_dead_letters('q', "all" => true);
 	RETURN QUERY SELECT 'purge ' || queen.purge('q');
 END $$;
 RESET client_min_messages;
@@ -52,14 +54,14 @@ SELECT c.oid::regclass FROM pg_class c
 SELECT p.oid::regprocedure FROM pg_proc p
  WHERE pronamespace = 'queen'::regnamespace
    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY 1;
--- No function runs as its owner; each pins its path, but for those of the type, which look nothing up.
+-- No function runs as its owner; each pins its path, but for those of the type and procedures, which look nothing up.
 CREATE TEMP VIEW of_type AS
 SELECT typinput AS function FROM pg_type WHERE typnamespace = 'queen'::regnamespace AND typtype = 'b' AND typelem = 0
 UNION SELECT typoutput FROM pg_type WHERE typnamespace = 'queen'::regnamespace AND typtype = 'b' AND typelem = 0
 UNION SELECT castfunc FROM pg_cast;
 SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'queen'::regnamespace AND prosecdef ORDER BY 1;
 SELECT p.oid::regprocedure FROM pg_proc p
- WHERE pronamespace = 'queen'::regnamespace AND p.oid NOT IN (SELECT function FROM of_type)
+ WHERE pronamespace = 'queen'::regnamespace AND prokind = 'f' AND p.oid NOT IN (SELECT function FROM of_type)
    AND (proconfig IS NULL OR NOT 'search_path=pg_catalog, pg_temp' = ANY (proconfig)) ORDER BY 1;
 -- No function answers NULL to a NULL in silence, but for those of the type.
 SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'queen'::regnamespace AND proisstrict AND p.oid NOT IN (SELECT function FROM of_type) ORDER BY 1;

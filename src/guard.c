@@ -28,7 +28,11 @@ is_about_data(int sqlstate)
 		category == ERRCODE_FEATURE_NOT_SUPPORTED;
 }
 
-/* Runs work(argument); false where the data made it raise an error. */
+/*
+ * Runs work(argument); false where the data made it raise an error. Any other
+ * error goes on its way, but out of the subtransaction: who catches it thinks
+ * that the innermost one is his own.
+ */
 bool
 queen_guard(void (*work) (void *argument), void *argument)
 {
@@ -45,11 +49,17 @@ queen_guard(void (*work) (void *argument), void *argument)
 	}
 	PG_CATCH();
 	{
-		if (!is_about_data(geterrcode()))
-			PG_RE_THROW();
+		ErrorData  *error;
+
 		MemoryContextSwitchTo(memory);
+		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(memory);
+		CurrentResourceOwner = owner;
+		if (!is_about_data(error->sqlerrcode))
+			ReThrowError(error);
+		FreeErrorData(error);
 		good = false;
 	}
 	PG_END_TRY();

@@ -324,17 +324,19 @@ unescape(const char **at, const char *end)
 bool
 queen_slice_says(QueenSlice string, const char *name)
 {
-	const char *at = string.data + 1;
-	const char *end = string.data + string.len - 1;
+	const char *at;
+	const char *end;
 
 	if (string.len < 2 || string.data[0] != '"')
 		return false;
+	at = string.data + 1;
+	end = string.data + string.len - 1;
 	for (; at < end && *name != '\0'; name++)
 	{
 		int			c = (unsigned char) *at++;
 
-		if (c == '\\' && at < end)
-			c = unescape(&at, end);
+		if (c == '\\')
+			c = at < end ? unescape(&at, end) : -1;
 		if (c != *name)
 			return false;
 	}

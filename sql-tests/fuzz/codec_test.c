@@ -814,6 +814,54 @@ test_slices(void)
 }
 
 static void
+test_slice_says(void)
+{
+	static const struct
+	{
+		const char *string;
+		const char *name;
+		bool		says;
+	}			cases[] = {
+		{"\"a\"", "a", true},
+		{"\"\"", "", true},
+		{"\"a\"", "", false},
+		{"\"\"", "a", false},
+		{"\"ab\"", "a", false},
+		{"\"a\"", "ab", false},
+		{"\"A\"", "a", false},
+		{"\"\\u0061b\"", "ab", true},
+		{"\"a\\u0062\"", "ab", true},
+		{"\"\\u006A\\u006a\"", "jj", true},
+		{"\"dead\\u005fletter\"", "dead_letter", true},
+		{"\"\\/\\\"\\\\\\b\\f\\n\\r\\t\"", "/\"\\\b\f\n\r\t", true},
+		{"\"\\u0161\"", "a", false},
+		{"\"\\u0000\"", "", false},
+		{"\"\\u00\"", "", false},
+		{"\"\\u006\"", "a", false},
+		{"\"\\u00g1\"", "a", false},
+		{"\"\\x\"", "x", false},
+		{"\"\\\"", "\\", false},
+		{"\"\xc3\xa4\"", "a", false},
+		{"\"", "", false},
+		{"", "", false},
+		{"a", "a", false},
+		{"{}", "", false},
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(cases); i++)
+	{
+		QueenSlice	text = make_text(cases[i].string);
+		int			before = failed;
+
+		CHECK(queen_slice_says(text, cases[i].name) == cases[i].says);
+		if (failed > before)
+			printf("  string: %s\n", cases[i].string);
+		free((char *) text.data);
+	}
+}
+
+static void
 test_slice_first(void)
 {
 	static const QueenSlice nothing = {NULL, 0};
@@ -924,6 +972,7 @@ main(void)
 	test_every_byte();
 	test_status_text();
 	test_slices();
+	test_slice_says();
 	test_slice_first();
 	test_slice_mixed();
 	test_slice_zero();

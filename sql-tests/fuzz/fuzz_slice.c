@@ -388,6 +388,7 @@ LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 	text.len = len;
 	cut(text, 0);
 	mix(text);
+	(void) queen_slice_says(text, "dead_letter");
 	free(copy);
 	return 0;
 }
