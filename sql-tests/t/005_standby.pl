@@ -29,10 +29,13 @@ $primary->safe_psql('postgres', q{
 my $lease = $primary->safe_psql('postgres', q{SELECT lease FROM queen.leases});
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
 
-# The views show what they show on the primary.
+# The views show what they show on the primary, ages left out.
+my %columns = (
+	consumer_groups => 'queue, consumer_group, partitions, behind, leased, oldest_at',
+	dead_letters => 'dead_letter_id, queue, partition, consumer_group, message_offset, payload, reason, dead_at');
 foreach my $view ('queues', 'partitions', 'cursors', 'consumer_groups', 'leases', 'dead_letters')
 {
-	my $columns = $view eq 'consumer_groups' ? 'queue, consumer_group, partitions, behind, leased, oldest_at' : '*';
+	my $columns = $columns{$view} // '*';
 	my $sql = "SELECT $columns FROM queen.$view ORDER BY 1, 2, 3";
 	my $there = $primary->safe_psql('postgres', $sql);
 
