@@ -48,6 +48,7 @@ OBJS = \
 	src/pop.o \
 	src/ack.o \
 	src/nack.o \
+	src/read.o \
 	src/subscribe.o \
 	src/seek.o \
 	src/replay.o \
@@ -72,6 +73,7 @@ REGRESS_TESTS = \
 	push_batch \
 	push_items \
 	pop \
+	read \
 	groups \
 	ack \
 	nack \

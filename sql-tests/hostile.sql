@@ -25,6 +25,7 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('seek', 'queue=''odd'';consumer_group=''g'';to_timestamp=''-infinity'';to_end=false;to_beginning=true;partition=''p'';to_offset=''-9223372036854775808'';by=''-9223372036854775808'';dry_run=false'),
 	('seek_undo', 'seek_id=SEEK;force=false'),
 	('replay', 'queue=''odd'';partition=''p'';from_offset=0;to_offset=0;to_queue=''other'''),
+	('read', 'queue=''odd'';partition=''p'';from_offset=0;max=10'),
 	('redrive', 'queue=''odd'';consumer_group=''g'';filter=''$'';to_queue=''other'';max=1;dry_run=false;bypass=false;all_groups=false;from_queue='''''),
 	('redrive_ids', 'ids=array[DEAD];to_queue=''other'';dry_run=false;bypass=false;all_groups=false'),
 	('redrive_summary', 'queue=''odd'';consumer_group=''g'';filter=''$'';to_queue=''other'';max=1;dry_run=false;bypass=false;all_groups=false;from_queue='''''),

@@ -345,6 +345,21 @@ LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_su
 CREATE FUNCTION queen.unsubscribe(queue text, consumer_group text) RETURNS void
 LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_unsubscribe';
 
+CREATE FUNCTION queen.read(
+	queue text,
+	partition text,
+	from_offset bigint DEFAULT 0,
+	max int DEFAULT 100,
+	OUT message_offset bigint,
+	OUT payload json,
+	OUT headers jsonb,
+	OUT transaction_id text,
+	OUT created_at timestamptz,
+	OUT body bytea,
+	OUT consumer_group text)
+RETURNS SETOF record
+LANGUAGE C STABLE ROWS 100 SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_read';
+
 /* ------------------------------------------------------------------------
  * Acknowledge. The smallest bigint means "not given".
  * ------------------------------------------------------------------------ */
@@ -732,6 +747,8 @@ COMMENT ON FUNCTION queen.push_items(text, queen.payload) IS
 	'appends an array of objects {payload, partition, transactionId, headers}; answers a row for each';
 COMMENT ON FUNCTION queen.pop(text, text, int, text, interval, boolean, text, timestamptz, int, bigint, uuid[], boolean) IS
 	'hands out messages of a queue to a consumer group, in order inside each partition, one lease a partition';
+COMMENT ON FUNCTION queen.read IS
+	'looks at messages of a partition, from an offset on, without a group and without a lease';
 COMMENT ON FUNCTION queen.subscribe(text, text, text, timestamptz) IS
 	'registers a consumer group ahead of its first pop; answers false where it was registered already';
 COMMENT ON FUNCTION queen.unsubscribe(text, text) IS 'removes a consumer group, its cursors and its leases';
