@@ -24,6 +24,7 @@ OBJS = \
 	src/slice.o \
 	src/message.o \
 	src/queue_store.o \
+	src/grant_store.o \
 	src/log_store.o \
 	src/group_store.o \
 	src/cursor_store.o \
@@ -60,6 +61,7 @@ OBJS = \
 	src/redrive_verbs.o \
 	src/dead_letters.o \
 	src/queue_admin.o \
+	src/grant.o \
 	src/status.o
 
 DATA = sql/queen--1.0.sql
@@ -81,6 +83,7 @@ REGRESS_TESTS = \
 	replay \
 	redrive \
 	queues \
+	grants \
 	views \
 	bytes \
 	corrupt \

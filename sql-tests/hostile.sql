@@ -4,6 +4,13 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS queen;
 -- Good arguments of every function, as SQL. A call is made with one of them replaced.
+CREATE ROLE queen_owner;
+CREATE ROLE queen_stranger;
+CREATE ROLE queen_pusher;
+CREATE ROLE queen_popper;
+CREATE ROLE queen_reader;
+CREATE ROLE queen_admin;
+CREATE ROLE queen_operator;
 CREATE TEMP TABLE sample (function text, argument text, value text);
 INSERT INTO sample (function, argument, value)
 SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (VALUES
@@ -25,6 +32,8 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('seek', 'queue=''odd'';consumer_group=''g'';to_timestamp=''-infinity'';to_end=false;to_beginning=true;partition=''p'';to_offset=''-9223372036854775808'';by=''-9223372036854775808'';dry_run=false'),
 	('seek_undo', 'seek_id=SEEK;force=false'),
 	('replay', 'queue=''odd'';partition=''p'';from_offset=0;to_offset=0;to_queue=''other'''),
+	('grant', 'queue=''odd'';role=''queen_pusher'';privileges=''{push}'''), ('revoke', 'queue=''odd'';role=''queen_pusher'';privileges=''{pop}'''),
+	('set_owner', 'queue=''odd'';role=''queen_owner'''), ('has_privilege', 'role=''queen_pusher'';queue=''odd'';privilege=''push'''),
 	('read', 'queue=''odd'';partition=''p'';from_offset=0;max=10'),
 	('redrive', 'queue=''odd'';consumer_group=''g'';filter=''$'';to_queue=''other'';max=1;dry_run=false;bypass=false;all_groups=false;from_queue='''''),
 	('redrive_ids', 'ids=array[DEAD];to_queue=''other'';dry_run=false;bypass=false;all_groups=false'),
@@ -88,7 +97,7 @@ SELECT a.function, string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHER
 -- Odd values of each type, and every SQLSTATE that they were answered with.
 CREATE TEMP TABLE odd (type regtype, what text, value text);
 INSERT INTO odd VALUES
-	('text', 'empty', ''''''), ('text', '1 MB', 'repeat(''x'', 1000000)'), ('text', 'control', 'E''a\x01b'''), ('text', 'not ASCII', '''ä日😀"''''\'''),
+	('text[]', 'with NULL', '''{push,NULL}'''), ('text[]', 'two dimensions', '''{{push}}'''), ('text[]', 'empty', '''{}'''), ('text[]', 'the same twice', '''{push,push}'''), ('text[]', 'unknown', '''{PUSH}'''), ('text', 'empty', ''''''), ('text', '1 MB', 'repeat(''x'', 1000000)'), ('text', 'control', 'E''a\x01b'''), ('text', 'not ASCII', '''ä日😀"''''\'''),
 	('int4', 'lowest', '''-2147483648'''), ('int4', 'highest', '2147483647'), ('int4', 'zero', '0'), ('int4', 'negative', '-1'),
 	('int8', 'lowest', '''-9223372036854775808'''), ('int8', 'highest', '9223372036854775807'), ('int8', 'zero', '0'), ('int8', 'negative', '-1'),
 	('interval', 'negative', '''-1 us'''), ('interval', 'zero', '''0'''), ('interval', 'longest', '''178000000 years'''), ('interval', 'most negative', '''-178000000 years -1 day'''),
@@ -138,8 +147,6 @@ SELECT argument, pg_temp.answers(format('pop(''odd'', ''another'', %s)', format(
 	'ack => ''{00000000-0000-0000-0000-000000000000}'', strict_ack => true']) argument;
 RESET client_min_messages;
 -- Every function as a stranger, as the owner, and in a read-only transaction: none is forgotten.
-CREATE ROLE queen_owner;
-CREATE ROLE queen_stranger;
 CREATE FUNCTION pg_temp.as_role(role text, f text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	command text;
@@ -155,6 +162,10 @@ CREATE TEMP TABLE every AS SELECT DISTINCT function FROM argument;
 BEGIN;
 UPDATE queen.queue SET owner = 'queen_owner'::regrole WHERE name IN ('odd', 'other');
 SELECT pg_temp.as_role('queen_stranger', function) AS stranger, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
+SELECT queen.grant(queue, role, array[privilege]) FROM unnest(array['odd', 'other']) queue,
+	(VALUES ('queen_pusher', 'push'), ('queen_popper', 'pop'), ('queen_reader', 'read'), ('queen_admin', 'admin'), ('queen_operator', 'admin'), ('queen_operator', 'push')) g (role, privilege) \g /dev/null
+SELECT role, string_agg(function, ', ' ORDER BY function) AS may FROM every, unnest(array['queen_pusher', 'queen_popper', 'queen_reader', 'queen_admin', 'queen_operator']) WITH ORDINALITY r (role, n)
+ WHERE pg_temp.as_role(role, function) <> '42501' GROUP BY role, n ORDER BY n;
 SELECT pg_temp.as_role('queen_owner', function) AS owner, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
 GRANT CREATE ON SCHEMA queen TO queen_owner;
 SELECT pg_temp.as_role('queen_owner', 'create_queue');
@@ -163,7 +174,7 @@ BEGIN READ ONLY;
 SELECT pg_temp.as_role('none', function) AS read_only, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
 SELECT count(*) FROM queen.seek('odd', 'g', to_beginning => true, dry_run => true);
 ROLLBACK;
-DROP ROLE queen_owner, queen_stranger;
+DROP ROLE queen_owner, queen_stranger, queen_pusher, queen_popper, queen_reader, queen_admin, queen_operator;
 -- All of it was undone; the lease still is good.
 SELECT queen.ack(:'lease');
 --
@@ -185,6 +196,7 @@ END $$;
 CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE FUNCTION hostile.unnest(int8multirange) RETURNS SETOF int8range LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE FUNCTION hostile.sum(bigint) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE TABLE hostile.queue_grant (LIKE queen.queue_grant);
 CREATE TABLE hostile.queue (LIKE queen.queue);
 CREATE TABLE hostile.segment (LIKE queen.segment);
 CREATE TEMP TABLE queue (LIKE queen.queue);

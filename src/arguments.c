@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * arguments.c
- *	  Array arguments of leases and offsets.
+ *	  Array arguments of leases, offsets and words.
  *
  * Arrays have one dimension and no NULL: an element that happens to be NULL
  * must not make a call do less in silence.
@@ -12,6 +12,7 @@
 
 #include "catalog/pg_type.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 
 #include "arguments.h"
 #include "check.h"
@@ -68,4 +69,17 @@ queen_offsets_argument(FunctionCallInfo fcinfo, int number, const char *what,
 	for (int i = 0; i < *count; i++)
 		spans[i].first = spans[i].last = DatumGetInt64(offsets[i]);
 	return spans;
+}
+
+/* Words, each a string. */
+char	  **
+queen_texts_argument(FunctionCallInfo fcinfo, int number, const char *what, int *count)
+{
+	Datum	   *texts = take_elements(fcinfo, number, what, TEXTOID, -1, false,
+									  TYPALIGN_INT, count);
+	char	  **words = palloc_extended(sizeof(char *) * Max(*count, 1), MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < *count; i++)
+		words[i] = TextDatumGetCString(texts[i]);
+	return words;
 }

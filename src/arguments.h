@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * arguments.h
- *	  Array arguments of leases and offsets.
+ *	  Array arguments of leases, offsets and words.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,8 @@
 
 extern QueenLease *queen_leases_argument(FunctionCallInfo fcinfo, int number,
 										 const char *what, int *count);
+extern char **queen_texts_argument(FunctionCallInfo fcinfo, int number,
+								  const char *what, int *count);
 extern QueenSpan *queen_offsets_argument(FunctionCallInfo fcinfo, int number,
 										 const char *what, int *count);
 

@@ -31,6 +31,13 @@
 	object_aclcheck(NamespaceRelationId, (schema), (role), (mode))
 #endif
 
+/* 16: membership and the right to SET ROLE are two things. */
+#if PG_VERSION_NUM < 160000
+#define queen_check_can_set_role(member, role)	check_is_member_of_role((member), (role))
+#else
+#define queen_check_can_set_role(member, role)	check_can_set_role((member), (role))
+#endif
+
 /* 16: a parse error may be soft. */
 #if PG_VERSION_NUM < 160000
 #define queen_json_error(error, lex)	json_ereport_error((error), (lex))

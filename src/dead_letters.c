@@ -116,7 +116,7 @@ queen_purge_dead_letters(PG_FUNCTION_ARGS)
 				 errhint("Give \"filter\" or \"older_than\", or pass \"all\" => true.")));
 
 	queen_begin(purge.dry_run ? NULL : "queen.purge_dead_letters()");
-	action.queue_id = queen_queue_open(purge.queue_name)->queue_id;
+	action.queue_id = queen_queue_open(purge.queue_name, QUEEN_PRIVILEGE_ADMIN)->queue_id;
 	action.arguments = keep_arguments(fcinfo, &purge);
 	purge_letters(&purge, &action);
 	if (!purge.dry_run)
@@ -168,7 +168,7 @@ find_letter(int64 dead_letter_id, QueenLetter *letter)
 
 	if (queen_dead_letter_by_id(dead_letter_id, &row))
 		queue = queen_queue_by_id(row.queue_id);
-	if (queue == NULL || !queen_queue_is_permitted(queue))
+	if (queue == NULL || !queen_queue_may(queue, QUEEN_PRIVILEGE_READ))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("dead letter %lld does not exist", (long long) dead_letter_id)));

@@ -83,21 +83,25 @@ compare_endpoints(const void *a, const void *b)
 }
 
 /*
- * Locks a queue against being dropped. One that the caller named must be
- * permitted, and a source must exist. What a message names is left out where
- * it is neither.
+ * Locks a queue against being dropped. Who takes from it must administer it,
+ * who sends to it must have the right to push. A target that a message names
+ * is denied, and left out, where the caller may not; no error is raised.
  */
 static void
 open_endpoint(QueenEndpoint *endpoint)
 {
-	if (endpoint->queue && endpoint->is_asked_for)
-		queen_queue_check_rights(endpoint->queue);
-	endpoint->is_denied = endpoint->queue && !queen_queue_is_permitted(endpoint->queue);
-	if (endpoint->is_denied)
-		endpoint->queue = NULL;
-	if (endpoint->queue && queen_lock_queue(endpoint->queue->queue_id, ShareLock))
-		endpoint->queue = queen_queue_by_id(endpoint->queue->queue_id);
-	if (endpoint->queue == NULL && endpoint->is_source && endpoint->is_asked_for)
+	QueenQueue *queue = endpoint->queue;
+
+	if (queue && endpoint->is_source)
+		queen_queue_check_rights(queue, QUEEN_PRIVILEGE_ADMIN);
+	if (queue && endpoint->is_required)
+		queen_queue_check_rights(queue, QUEEN_PRIVILEGE_PUSH);
+	endpoint->is_denied = queue && endpoint->is_target &&
+		!queen_queue_may(queue, QUEEN_PRIVILEGE_PUSH);
+	if (queue && (endpoint->is_source || !endpoint->is_denied) &&
+		queen_lock_queue(queue->queue_id, ShareLock))
+		endpoint->queue = queen_queue_by_id(queue->queue_id);
+	if (endpoint->queue == NULL && endpoint->is_source)
 		queen_queue_report_unknown(cstring_to_text(endpoint->name));
 }
 

@@ -15,11 +15,11 @@
 typedef struct QueenEndpoint
 {
 	char		name[QUEEN_MAX_NAME_BYTES + 1];
-	QueenQueue *queue;			/* NULL: there is none, or it is denied */
+	QueenQueue *queue;			/* NULL: there is none */
 	bool		is_source;
-	bool		is_target;
-	bool		is_asked_for;	/* by the caller, not by what a message says */
-	bool		is_denied;
+	bool		is_required;	/* a target that the caller named */
+	bool		is_target;		/* or that a message names */
+	bool		is_denied;		/* as a target */
 	int64		redriven;		/* from here */
 	int64		skipped;
 } QueenEndpoint;

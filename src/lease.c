@@ -174,7 +174,7 @@ lock_queues(QueenLease **leases, int n)
 			queen_lock_queue(queue_id, ShareLock);
 			queue = queen_queue_by_id(queue_id);
 			if (queue)
-				queen_queue_check_rights(queue);
+				queen_queue_check_rights(queue, QUEEN_PRIVILEGE_POP);
 		}
 		leases[i]->place->queue = queue;
 	}

@@ -232,7 +232,7 @@ queen_pop(PG_FUNCTION_ARGS)
 										   ALLOCSET_DEFAULT_SIZES);
 
 	queen_begin("queen.pop()");
-	pop.queue = queen_queue_open(queue_name);
+	pop.queue = queen_queue_open(queue_name, QUEEN_PRIVILEGE_POP);
 	if (pop.queue->paused)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

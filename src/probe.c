@@ -74,6 +74,13 @@ queen_key_int8_from(QueenKeys *keys, int64 value)
 			Int64GetDatum(value));
 }
 
+/* column >= value */
+void
+queen_key_oid_from(QueenKeys *keys, Oid value)
+{
+	add_key(keys, next_column(keys), BTGreaterEqualStrategyNumber, F_OIDGE, ObjectIdGetDatum(value));
+}
+
 /* column <= value, the same column as queen_key_int8_from() */
 void
 queen_key_int8_to(QueenKeys *keys, int64 value)

@@ -62,6 +62,7 @@ extern void queen_key_int4(QueenKeys *keys, int32 value);
 extern void queen_key_int8(QueenKeys *keys, int64 value);
 extern void queen_key_int8_from(QueenKeys *keys, int64 value);
 extern void queen_key_int8_to(QueenKeys *keys, int64 value);
+extern void queen_key_oid_from(QueenKeys *keys, Oid value);
 extern void queen_key_text(QueenKeys *keys, const text *value);
 
 /* The first row in a direction, its values copied; false where there is none. */

@@ -8,6 +8,9 @@
  * gone, never a new queue of that name. All of it as the caller is now, so a
  * SECURITY DEFINER wrapper works as it does for tables.
  *
+ * Rights are those of the queue's owner and of its grants, whoever inherits
+ * them. A role that no longer exists has none.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,6 +21,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
+#include "grant_store.h"
 #include "locks.h"
 #include "queue.h"
 #include "settings.h"
@@ -31,18 +35,56 @@ queen_queue_report_unknown(const text *name)
 			 errmsg("queue \"%s\" does not exist", text_to_cstring(name))));
 }
 
-/* The owner and members of the owner may do everything, others nothing. */
-bool
-queen_queue_is_permitted(const QueenQueue *queue)
+/* In the order of QueenPrivilege. */
+const char *const queen_privilege_names[QUEEN_PRIVILEGES] = {"push", "pop", "read", "admin"};
+
+/* Whether a role inherits one that a privilege was granted to. */
+static bool
+has_grant(const QueenQueue *queue, Oid role, QueenPrivilege privilege)
 {
-	return has_privs_of_role(GetUserId(), queue->owner);
+	Oid			grantee;
+	bool		found = queen_grant_first(queue->queue_id, queen_privilege_names[privilege], &grantee);
+
+	while (found)
+	{
+		if (grantee == ACL_ID_PUBLIC || has_privs_of_role(role, grantee))
+			return true;
+		found = queen_grant_next(queue->queue_id, queen_privilege_names[privilege], &grantee);
+	}
+	return false;
+}
+
+/* Whether a role has a privilege on a queue. */
+bool
+queen_queue_is_permitted(const QueenQueue *queue, Oid role, QueenPrivilege privilege)
+{
+	return has_privs_of_role(role, queue->owner) ||
+		has_grant(queue, role, privilege) ||
+		(privilege == QUEEN_PRIVILEGE_READ && has_grant(queue, role, QUEEN_PRIVILEGE_ADMIN));
+}
+
+/* Whether the current user has it. */
+bool
+queen_queue_may(const QueenQueue *queue, QueenPrivilege privilege)
+{
+	return queen_queue_is_permitted(queue, GetUserId(), privilege);
+}
+
+/* Refuses whoever is not the owner, nor inherits his rights. */
+void
+queen_queue_check_owner(const QueenQueue *queue)
+{
+	if (!has_privs_of_role(GetUserId(), queue->owner))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of queue \"%s\"", text_to_cstring(queue->name))));
 }
 
 /* Refuses whoever may not. */
 void
-queen_queue_check_rights(const QueenQueue *queue)
+queen_queue_check_rights(const QueenQueue *queue, QueenPrivilege privilege)
 {
-	if (!queen_queue_is_permitted(queue))
+	if (!queen_queue_may(queue, privilege))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for queue \"%s\"", text_to_cstring(queue->name))));
@@ -50,11 +92,11 @@ queen_queue_check_rights(const QueenQueue *queue)
 
 /* Locks a queue that was read without a lock, and reads it again. */
 static QueenQueue *
-lock_queue(QueenQueue *queue, LOCKMODE mode)
+lock_queue(QueenQueue *queue, QueenPrivilege privilege, LOCKMODE mode)
 {
 	QueenQueue *again;
 
-	queen_queue_check_rights(queue);
+	queen_queue_check_rights(queue, privilege);
 	if (!queen_lock_queue(queue->queue_id, mode))
 		return queue;
 	again = queen_queue_by_id(queue->queue_id);
@@ -65,13 +107,13 @@ lock_queue(QueenQueue *queue, LOCKMODE mode)
 
 /* The queue, locked against being dropped until the transaction ends. */
 QueenQueue *
-queen_queue_open(text *name)
+queen_queue_open(text *name, QueenPrivilege privilege)
 {
 	QueenQueue *queue = queen_queue_by_name(name);
 
 	if (queue == NULL)
 		queen_queue_report_unknown(name);
-	return lock_queue(queue, ShareLock);
+	return lock_queue(queue, privilege, ShareLock);
 }
 
 /* The same; one that is missing is made where the setting allows it. */
@@ -89,7 +131,7 @@ queen_queue_open_to_push(text *name)
 	}
 	if (queue == NULL)
 		queen_queue_report_unknown(name);
-	return lock_queue(queue, ShareLock);
+	return lock_queue(queue, QUEEN_PRIVILEGE_PUSH, ShareLock);
 }
 
 /* The same for verbs that change the queue itself: one of them at a time. */
@@ -100,12 +142,12 @@ queen_queue_open_to_change(text *name, LOCKMODE mode)
 
 	if (queue == NULL)
 		queen_queue_report_unknown(name);
-	queen_queue_check_rights(queue);
+	queen_queue_check_rights(queue, QUEEN_PRIVILEGE_ADMIN);
 	queen_lock_queue_creation(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	queue = queen_queue_by_id(queue->queue_id);
 	if (queue == NULL)
 		queen_queue_report_unknown(name);
-	return lock_queue(queue, mode);
+	return lock_queue(queue, QUEEN_PRIVILEGE_ADMIN, mode);
 }
 
 /* Makes a queue with the default options, owned by the caller. */

@@ -224,7 +224,7 @@ queen_purge(PG_FUNCTION_ARGS)
 	int64		removed;
 
 	queen_begin("queen.purge()");
-	queue = queen_queue_open(name);
+	queue = queen_queue_open(name, QUEEN_PRIVILEGE_ADMIN);
 	queen_lock_queue_append_alone(queue->queue_id);
 	removed = queen_segments_purge(queue->queue_id);
 	queen_end();

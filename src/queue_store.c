@@ -71,6 +71,11 @@ static QueenStatement set_paused = {
 	SPI_OK_UPDATE, 2, {INT4OID, TIMESTAMPTZOID}
 };
 
+static QueenStatement set_owner = {
+	"UPDATE queen.queue SET owner = $2::pg_catalog.regrole WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_UPDATE, 2, {INT4OID, OIDOID}
+};
+
 static QueenStatement has_content = {
 	"SELECT EXISTS (SELECT 1 FROM queen.partition p, LATERAL (SELECT 1 FROM queen.segment s"
 	" WHERE s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
@@ -104,6 +109,8 @@ static QueenStatement deletes[] = {
 	{"DELETE FROM queen.consumer_group WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.partition WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.queue_grant WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.queue WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}}
@@ -237,6 +244,17 @@ queen_queue_reset(int32 queue_id, const char *option)
 		}
 	}
 	return false;
+}
+
+/* Gives a queue to another role. */
+void
+queen_queue_set_owner(int32 queue_id, Oid owner)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, ObjectIdGetDatum(owner));
+	queen_execute(&set_owner, &parameters, 0);
 }
 
 /* Pauses a queue, or ends the pause. */

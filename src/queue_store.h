@@ -66,6 +66,7 @@ extern QueenQueue *queen_queue_by_id(int32 queue_id);
 extern void queen_queue_insert(text *name, Oid owner);
 extern void queen_queue_update(int32 queue_id, const QueenOptions *options);
 extern bool queen_queue_reset(int32 queue_id, const char *option);
+extern void queen_queue_set_owner(int32 queue_id, Oid owner);
 extern void queen_queue_set_paused(int32 queue_id, bool paused);
 extern bool queen_queue_has_content(int32 queue_id);
 extern void queen_queue_delete(int32 queue_id);

@@ -93,7 +93,7 @@ queen_read(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 
 	queen_begin(NULL);
-	queue = queen_queue_open(queue_name);
+	queue = queen_queue_open(queue_name, QUEEN_PRIVILEGE_READ);
 	if (queen_partition_by_name(queue->queue_id, partition_name, &partition))
 		read_messages((ReturnSetInfo *) fcinfo->resultinfo, &partition, from, max);
 	queen_end();

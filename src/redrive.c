@@ -49,14 +49,14 @@ start(QueenRedriveStep *step)
 	{
 		QueenEndpoint *endpoint = queen_endpoint_add(&step->endpoints, source_name);
 
-		endpoint->is_source = endpoint->is_asked_for = true;
-		endpoint->is_target = redrive->queue_name && redrive->to_queue == NULL;
+		endpoint->is_source = true;
+		endpoint->is_target = endpoint->is_required = redrive->queue_name && redrive->to_queue == NULL;
 	}
 	if (redrive->to_queue)
 	{
 		QueenEndpoint *endpoint = queen_endpoint_add(&step->endpoints, redrive->to_queue);
 
-		endpoint->is_target = endpoint->is_asked_for = true;
+		endpoint->is_target = endpoint->is_required = true;
 	}
 	if (redrive->started_at != 0 || source == NULL)
 		return;

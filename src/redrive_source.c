@@ -91,7 +91,7 @@ find_letter(int64 dead_letter_id, QueenDeadLetterRow *row, text **queue_name)
 
 	if (queen_dead_letter_by_id(dead_letter_id, row))
 		queue = queen_queue_by_id(row->queue_id);
-	if (queue == NULL || !queen_queue_is_permitted(queue))
+	if (queue == NULL || !queen_queue_may(queue, QUEEN_PRIVILEGE_ADMIN))
 		return false;
 	*queue_name = queue->name;
 	return true;

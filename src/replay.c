@@ -173,10 +173,10 @@ open_queues(text *source_name, text *target_name, QueenQueue **source, QueenQueu
 	bool		ascending = !first || !second || first->queue_id <= second->queue_id;
 
 	if (ascending)
-		*source = queen_queue_open(source_name);
-	*target = queen_queue_open(target_name);
+		*source = queen_queue_open(source_name, QUEEN_PRIVILEGE_READ);
+	*target = queen_queue_open(target_name, QUEEN_PRIVILEGE_PUSH);
 	if (!ascending)
-		*source = queen_queue_open(source_name);
+		*source = queen_queue_open(source_name, QUEEN_PRIVILEGE_READ);
 }
 
 /* Copies a range of the log into another queue. */

@@ -342,7 +342,7 @@ queen_seek(PG_FUNCTION_ARGS)
 	seek.result = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	queen_begin(seek.dry_run ? NULL : "queen.seek()");
-	seek.queue = queen_queue_open(queue_name);
+	seek.queue = queen_queue_open(queue_name, QUEEN_PRIVILEGE_ADMIN);
 	if (seek.dry_run)
 		seek.group = look_at_group(seek.queue, group_name);
 	else
@@ -368,7 +368,7 @@ open_record(int64 seek_id, QueenGroup **group)
 		queue = queen_queue_by_id(record.queue_id);
 	if (queue)
 	{
-		queen_queue_check_rights(queue);
+		queen_queue_check_rights(queue, QUEEN_PRIVILEGE_ADMIN);
 		queen_lock_queue(record.queue_id, ShareLock);
 		queen_lock_group(record.group_id, ExclusiveLock, true);
 		*group = queen_group_by_id(record.group_id);

@@ -34,7 +34,7 @@ queen_start_offset(PG_FUNCTION_ARGS)
 	if (group && queen_partition_by_id(partition_id, &partition) &&
 		partition.queue_id == group->queue_id)
 		queue = queen_queue_by_id(group->queue_id);
-	if (queue && !queen_queue_is_permitted(queue))
+	if (queue && !queen_queue_may(queue, QUEEN_PRIVILEGE_READ))
 		queue = NULL;
 	if (queue)
 		start = queen_log_find_time(&partition, group->subscription_from);
