@@ -18,6 +18,7 @@ OBJS = \
 	src/locks.o \
 	src/check.o \
 	src/payload.o \
+	src/spool.o \
 	src/frame.o \
 	src/crc.o \
 	src/slice.o \
@@ -34,12 +35,17 @@ OBJS = \
 	src/spans.o \
 	src/group.o \
 	src/log.o \
+	src/deferred.o \
+	src/deferred_append.o \
 	src/lease.o \
 	src/failure.o \
 	src/claim.o \
 	src/arguments.o \
 	src/items.o \
+	src/envelope.o \
 	src/push.o \
+	src/push_deferred.o \
+	src/push_row.o \
 	src/pop.o \
 	src/ack.o \
 	src/nack.o \
