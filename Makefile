@@ -65,6 +65,8 @@ REGRESS_TESTS = \
 	push \
 	push_batch \
 	push_items \
+	deferred \
+	push_row \
 	pop \
 	groups \
 	ack \
@@ -88,6 +90,7 @@ ISOLATION_TESTS = \
 	drop_race \
 	many_partitions \
 	backlog \
+	deferred_race \
 	seek_race \
 	portal_lock
 

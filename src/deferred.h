@@ -38,7 +38,7 @@ typedef struct QueenDeferredRecord
 	uint32		payload_len;
 	uint32		headers_len;
 	uint16		transaction_id_len;
-	uint8		kind;
+	uint16		kind;
 } QueenDeferredRecord;
 
 /* All that a transaction keeps. */
