@@ -160,9 +160,9 @@ write_lane(const QueenLane *lane)
 }
 
 /*
- * Finds or makes the partitions of all lanes and locks them, ascending; answers
- * nothing, as what is appended later finds them locked. The lanes come in the
- * order of their names, as partitions are made in it, and go in that of ids.
+ * Finds or makes the partitions of all lanes and locks them, ascending. The lanes
+ * come in the order of their names, as partitions are made in it, and go in
+ * that of ids.
  */
 void
 queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes)
