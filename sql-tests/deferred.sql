@@ -225,6 +225,11 @@ COMMIT;
 SELECT pg_temp.segments('model', 'small 0'), pg_temp.segments('model', 'small 1'), pg_temp.segments('model', 'large') ~ '^1 12\d\d( 12\d\d)+ \d+' AS large;
 SELECT bool_and((payload #>> '{}') = (message_offset * 3 + 3) || repeat('x', 400)) AS right FROM queen.pop('model', 'order', 1000000, partition => 'small 0');
 SELECT bool_and((payload #>> '{}') = CASE message_offset WHEN 0 THEN repeat('y', 1000000) ELSE message_offset || repeat('x', 400) END) AS right, count(*) FROM queen.pop('model', 'order', 1000000, partition => 'large');
+-- As many of the smallest as one segment holds.
+BEGIN;
+SELECT count(queen.push_deferred('model', '1', 'smallest')) FROM generate_series(1, 24000) n;
+COMMIT;
+SELECT pg_temp.segments('model', 'smallest');
 -- A spilled savepoint is cut in the file, and its room is used again.
 BEGIN;
 SELECT count(queen.push_deferred('model', to_jsonb(n || repeat('a', 400)), 'cut')) FROM generate_series(1, 200) n;

@@ -170,6 +170,16 @@ SET ROLE queen_row_writer;
 INSERT INTO plain VALUES (100);
 RESET ROLE;
 SELECT count(*) FROM plain WHERE n = 100;
+-- The user who changes in the middle of a statement.
+CREATE FUNCTION pg_temp.become() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF new.n = 2 THEN
+		PERFORM set_config('role', 'queen_row_writer', true);
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER become AFTER INSERT ON keyed FOR EACH ROW EXECUTE FUNCTION pg_temp.become();
+SELECT pg_temp.fails($$INSERT INTO keyed VALUES ('k', 1), ('k', 3)$$), pg_temp.fails($$INSERT INTO keyed VALUES ('k', 1), ('k', 2)$$);
 REVOKE ALL ON plain, keyed FROM queen_row_writer;
 DROP ROLE queen_row_writer;
 DROP TABLE purchase, keyed, plain, typed, parted;

@@ -41,9 +41,12 @@
 #include "settings.h"
 #include "statement.h"
 
-/* A lane of more bytes than these is appended by the piece. */
+/*
+ * A lane of more than these is appended by the piece. A segment holds fewer
+ * messages, also of the smallest, and fewer bytes.
+ */
 #define PIECE_BYTES (4 * 1024 * 1024)
-#define PIECE_MESSAGES (16 * 1024)
+#define PIECE_MESSAGES (32 * 1024)
 
 /* What is under way. */
 typedef struct Work

@@ -22,6 +22,7 @@
 #include "spool.h"
 
 #define FIRST_ROOM (8 * 1024)
+#define KEPT_ROOM (1024 * 1024)
 
 /* An empty spool. */
 void
@@ -100,6 +101,16 @@ go_to(QueenSpool *spool, uint64 place)
 				 errmsg("could not seek in temporary file of deferred messages")));
 }
 
+/* Gives back the memory that a large message left behind. */
+static void
+shrink(QueenSpool *spool)
+{
+	if (spool->room <= KEPT_ROOM)
+		return;
+	spool->bytes = repalloc_huge(spool->bytes, FIRST_ROOM);
+	spool->room = FIRST_ROOM;
+}
+
 /* Moves what is in memory to the file. */
 void
 queen_spool_spill(QueenSpool *spool)
@@ -113,6 +124,7 @@ queen_spool_spill(QueenSpool *spool)
 	spool->broken = false;
 	spool->below += spool->used;
 	spool->used = 0;
+	shrink(spool);
 }
 
 /* Forgets all from a place on. */
