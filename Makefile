@@ -42,7 +42,7 @@ OBJS = \
 	src/claim.o \
 	src/arguments.o \
 	src/items.o \
-	src/envelope.o \
+	src/outgoing.o \
 	src/push.o \
 	src/push_deferred.o \
 	src/push_row.o \

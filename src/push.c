@@ -18,7 +18,7 @@
 
 #include "check.h"
 #include "compat.h"
-#include "envelope.h"
+#include "outgoing.h"
 #include "items.h"
 #include "log.h"
 #include "payload.h"

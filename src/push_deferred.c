@@ -17,7 +17,7 @@
 #include "check.h"
 #include "compat.h"
 #include "deferred.h"
-#include "envelope.h"
+#include "outgoing.h"
 #include "queue.h"
 #include "statement.h"
 

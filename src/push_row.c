@@ -28,7 +28,7 @@
 #include "check.h"
 #include "compat.h"
 #include "deferred.h"
-#include "envelope.h"
+#include "outgoing.h"
 #include "locks.h"
 #include "queue.h"
 #include "statement.h"

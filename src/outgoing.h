@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * envelope.h
+ * outgoing.h
  *	  One message from the arguments of a push, and the lane it goes to.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef QUEEN_ENVELOPE_H
-#define QUEEN_ENVELOPE_H
+#ifndef QUEEN_OUTGOING_H
+#define QUEEN_OUTGOING_H
 
 #include "fmgr.h"
 
@@ -24,4 +24,4 @@ extern text *queen_lane_of_id(const QueenQueue *queue, const QueenMessage *messa
 extern text *queen_lane_in_turn(const QueenQueue *queue);
 extern text *queen_lane_for(const QueenQueue *queue, const QueenMessage *message);
 
-#endif							/* QUEEN_ENVELOPE_H */
+#endif							/* QUEEN_OUTGOING_H */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * envelope.c
+ * outgoing.c
  *	  One message from the arguments of a push, and the lane it goes to.
  *
  *-------------------------------------------------------------------------
@@ -13,7 +13,7 @@
 #include "utils/jsonb.h"
 
 #include "compat.h"
-#include "envelope.h"
+#include "outgoing.h"
 #include "items.h"
 #include "payload.h"
 #include "settings.h"
