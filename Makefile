@@ -19,6 +19,7 @@ OBJS = \
 	src/guard.o \
 	src/check.o \
 	src/payload.o \
+	src/spool.o \
 	src/frame.o \
 	src/crc.o \
 	src/slice.o \
@@ -37,6 +38,8 @@ OBJS = \
 	src/group.o \
 	src/log.o \
 	src/lanes.o \
+	src/deferred.o \
+	src/deferred_append.o \
 	src/lease.o \
 	src/failure.o \
 	src/letter.o \
@@ -45,7 +48,10 @@ OBJS = \
 	src/items.o \
 	src/envelope.o \
 	src/filter.o \
+	src/outgoing.o \
 	src/push.o \
+	src/push_deferred.o \
+	src/push_row.o \
 	src/pop.o \
 	src/ack.o \
 	src/nack.o \
@@ -74,6 +80,8 @@ REGRESS_TESTS = \
 	push \
 	push_batch \
 	push_items \
+	deferred \
+	push_row \
 	pop \
 	read \
 	groups \
@@ -100,6 +108,7 @@ ISOLATION_TESTS = \
 	drop_race \
 	many_partitions \
 	backlog \
+	deferred_race \
 	seek_race \
 	portal_lock \
 	redrive_race

@@ -22,6 +22,7 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('push', 'queue=''odd'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'''),
 	('push_batch', 'queue=''odd'';payloads=''[1]'';partition=''p'''),
 	('push_items', 'queue=''odd'';items=''[{"payload": 1}]'''),
+	('push_deferred', 'queue=''odd'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'''),
 	('pop', 'queue=''odd'';consumer_group=''g'';batch=1;partition=''p'';lease_time=''1 h'';auto_ack=false;subscription_mode=''all'';subscription_from=NULL;max_partitions=1;max_bytes=1;ack=''{}'';strict_ack=false'),
 	('subscribe', 'queue=''odd'';consumer_group=''new'';subscription_mode=''all'';subscription_from=NULL'),
 	('unsubscribe', 'queue=''odd'';consumer_group=''g'''),

@@ -23,6 +23,7 @@ BEGIN
 	RETURN QUERY SELECT 'push ' || message_offset FROM queen.push('q', '1', 'p');
 	RETURN QUERY SELECT 'push_batch ' || first_offset || ', ' || messages FROM queen.push_batch('q', '[2, 3]', 'p');
 	RETURN QUERY SELECT 'push_items ' || item || ' ' || partition || ' ' || message_offset FROM queen.push_items('q', '[{"payload": 4, "partition": "p"}, {"payload": 0, "partition": "other"}]');
+	RETURN QUERY SELECT 'push_deferred ' || queen.push_deferred('q', '6', 'deferred');
 	RETURN QUERY SELECT 'ack ' || message_offset || ' ' || payload || ' ' || queen.ack(lease) FROM queen.pop('q', batch => 1, partition => 'p');
 	RETURN QUERY SELECT 'nack ' || message_offset || ' ' || payload || ' ' || queen.nack(lease, delay => '0') FROM queen.pop('q', batch => 1, partition => 'p');
 	RETURN QUERY SELECT 'reject ' || message_offset || ' ' || delivery || ' ' || queen.reject(lease) FROM queen.pop('q', batch => 1, partition => 'p');

@@ -332,6 +332,27 @@ RETURNS SETOF record
 LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push_items';
 
 /* ------------------------------------------------------------------------
+ * Deferred push: kept by the session, appended as the transaction commits
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION queen.push_deferred(
+	queue text,
+	payload queen.payload,
+	partition text DEFAULT NULL,
+	transaction_id text DEFAULT NULL,
+	headers jsonb DEFAULT NULL)
+RETURNS text
+LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push_deferred';
+
+CREATE FUNCTION queen.push_row() RETURNS trigger
+LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push_row';
+
+COMMENT ON FUNCTION queen.push_deferred(text, queen.payload, text, text, jsonb) IS
+	'keeps one message and appends it as the transaction commits; answers the partition';
+COMMENT ON FUNCTION queen.push_row() IS
+	'row trigger that defers a message for each changed row; arguments: queue, and the column that names the partition';
+
+/* ------------------------------------------------------------------------
  * Pop and consumer groups
  * ------------------------------------------------------------------------ */
 

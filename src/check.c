@@ -47,17 +47,13 @@ queen_name_fault(const char *name, size_t len, int *sqlstate)
 	return NULL;
 }
 
-/* A name, or NULL where the argument is NULL. */
+/* A name that is good; where it comes from is named in the error. */
 text *
-queen_optional_name_argument(FunctionCallInfo fcinfo, int number, const char *what)
+queen_check_name(text *name, const char *what)
 {
-	text	   *name;
 	const char *fault;
 	int			sqlstate;
 
-	if (PG_ARGISNULL(number))
-		return NULL;
-	name = PG_GETARG_TEXT_PP(number);
 	fault = queen_name_fault(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &sqlstate);
 	if (fault)
 		ereport(ERROR,
@@ -65,6 +61,13 @@ queen_optional_name_argument(FunctionCallInfo fcinfo, int number, const char *wh
 				 errmsg("invalid name in \"%s\"", what),
 				 errdetail_internal("%s", fault)));
 	return name;
+}
+
+/* A name, or NULL where the argument is NULL. */
+text *
+queen_optional_name_argument(FunctionCallInfo fcinfo, int number, const char *what)
+{
+	return PG_ARGISNULL(number) ? NULL : queen_check_name(PG_GETARG_TEXT_PP(number), what);
 }
 
 /* A name. */

@@ -29,6 +29,9 @@ extern Datum queen_required(FunctionCallInfo fcinfo, int number, const char *wha
 extern text *queen_name_argument(FunctionCallInfo fcinfo, int number, const char *what);
 extern text *queen_optional_name_argument(FunctionCallInfo fcinfo, int number, const char *what);
 
+/* A name from elsewhere; what says where. */
+extern text *queen_check_name(text *name, const char *what);
+
 /* Why a name will not do, or NULL: for errors that say more. */
 extern const char *queen_name_fault(const char *name, size_t len, int *sqlstate);
 

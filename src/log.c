@@ -160,27 +160,34 @@ write_lane(const QueenLane *lane)
 }
 
 /*
- * Appends to each lane its messages and tells it where they went. The lanes
+ * Finds or makes the partitions of all lanes and locks them, ascending. The lanes
  * come in the order of their names, as partitions are made in it, and go in
- * another.
+ * that of ids.
  */
 void
-queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
+queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 {
 	bool		lock = queen_lock_queue_append(queue->queue_id,
 											   nlanes > queen_max_partition_locks);
-	QueenGroup *groups = NULL;
-	int			ngroups = 0;
 
 	for (int i = 0; i < nlanes; i++)
 		open_lane(queue, &lanes[i], lock);
-
 	qsort(lanes, nlanes, sizeof(QueenLane), compare_ids);
 	for (int i = 0; lock && i < nlanes; i++)
 	{
 		if (!lanes[i].made)
 			queen_lock_partition_append(lanes[i].partition.partition_id);
 	}
+}
+
+/* Appends to each lane its messages and tells it where they went. */
+void
+queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
+{
+	QueenGroup *groups = NULL;
+	int			ngroups = 0;
+
+	queen_log_lock(queue, lanes, nlanes);
 	if (queue->max_backlog > 0)
 		ngroups = queen_group_list(queue->queue_id, &groups);
 	for (int i = 0; i < nlanes; i++)

@@ -26,6 +26,10 @@ typedef struct QueenLane
 	TimestampTz created_at;
 } QueenLane;
 
+/* Lanes come in the order of their names and go in that of their ids. */
 extern void queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes);
+
+/* The first half of it, for messages that come by the piece: locks all that is appended to. */
+extern void queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes);
 
 #endif							/* QUEEN_LOG_H */

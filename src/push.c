@@ -12,87 +12,23 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "common/hashfn.h"
-#include "common/pg_prng.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 
 #include "check.h"
 #include "compat.h"
+#include "outgoing.h"
 #include "items.h"
 #include "lanes.h"
 #include "log.h"
 #include "payload.h"
 #include "queue.h"
-#include "settings.h"
 #include "statement.h"
 
 PG_FUNCTION_INFO_V1(queen_push);
 PG_FUNCTION_INFO_V1(queen_push_batch);
 PG_FUNCTION_INFO_V1(queen_push_items);
-
-/* The lane of a number: Default, Default-2 and so on. */
-static text *
-default_lane(uint32 number)
-{
-	if (number == 0)
-		return cstring_to_text("Default");
-	return cstring_to_text(psprintf("Default-%u", number + 1));
-}
-
-/* The lane of a queue that is next in turn in this session. */
-static uint32
-next_in_turn(const QueenQueue *queue)
-{
-	static uint32 turns[64];
-	static bool started = false;
-
-	for (int i = 0; !started && i < lengthof(turns); i++)
-		turns[i] = pg_prng_uint32(&pg_global_prng_state);
-	started = true;
-	return turns[queue->queue_id % lengthof(turns)]++ % (uint32) queue->partitions;
-}
-
-/* The lane of a message by its id, or NULL where it has none. */
-static text *
-lane_of_id(const QueenQueue *queue, const QueenMessage *message)
-{
-	if (message->transaction_id_len == 0)
-		return NULL;
-	return default_lane(hash_bytes((const unsigned char *) message->transaction_id,
-								   message->transaction_id_len) % (uint32) queue->partitions);
-}
-
-/* Refuses a body or headers that are too large; item is where it stands, or -1. */
-static void
-check_sizes(const QueenMessage *message, int64 item)
-{
-	if (message->payload_len > (uint32) queen_max_message_bytes)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 item < 0 ? errmsg("message is too large")
-				 : errmsg("message of element %lld is too large", (long long) item),
-				 errdetail("It has %u bytes, \"queen.max_message_bytes\" allows %d.",
-						   message->payload_len, queen_max_message_bytes)));
-}
-
-/* The transaction id and headers arguments of push. */
-static void
-take_envelope(FunctionCallInfo fcinfo, QueenMessage *message)
-{
-	if (!PG_ARGISNULL(3))
-	{
-		text	   *id = PG_GETARG_TEXT_PP(3);
-
-		queen_check_transaction_id(VARSIZE_ANY_EXHDR(id), -1);
-		message->transaction_id = VARDATA_ANY(id);
-		message->transaction_id_len = (uint16_t) VARSIZE_ANY_EXHDR(id);
-	}
-	if (!PG_ARGISNULL(4))
-		queen_take_headers(message, PG_GETARG_JSONB_P(4), -1);
-}
 
 /* A composite result of three columns. */
 static Datum
@@ -110,12 +46,7 @@ Datum
 queen_push(PG_FUNCTION_ARGS)
 {
 	text	   *queue_name = queen_name_argument(fcinfo, 0, "queue");
-	QueenPayload payload = queen_payload_argument(fcinfo, 1, "payload");
-	QueenMessage message = {
-		.kind = payload.kind,
-		.payload = payload.text.data,
-		.payload_len = (uint32_t) payload.text.len
-	};
+	QueenMessage message;
 	QueenLane	lane = {
 		.name = queen_optional_name_argument(fcinfo, 2, "partition"),
 		.messages = &message,
@@ -125,15 +56,12 @@ queen_push(PG_FUNCTION_ARGS)
 	bool		nulls[3] = {false};
 	QueenQueue *queue;
 
-	take_envelope(fcinfo, &message);
-	check_sizes(&message, -1);
+	message = queen_message_arguments(fcinfo);
 
 	queen_begin("queen.push()");
 	queue = queen_queue_open_to_push(queue_name);
 	if (lane.name == NULL)
-		lane.name = lane_of_id(queue, &message);
-	if (lane.name == NULL)
-		lane.name = default_lane(next_in_turn(queue));
+		lane.name = queen_lane_for(queue, &message);
 	queen_log_append(queue, &lane, 1);
 	queen_end();
 
@@ -171,7 +99,7 @@ slice_bodies(QueenPayload payloads, uint32 *count)
 			messages = repalloc_huge(messages, sizeof(QueenMessage) * room);
 			CHECK_FOR_INTERRUPTS();
 		}
-		check_sizes(&message, *count);
+		queen_check_message_size(&message, *count);
 		messages[*count] = message;
 	}
 	if (slicer.failed)
@@ -195,7 +123,7 @@ queen_push_batch(PG_FUNCTION_ARGS)
 	queen_begin("queen.push_batch()");
 	queue = queen_queue_open_to_push(queue_name);
 	if (lane.name == NULL)
-		lane.name = default_lane(next_in_turn(queue));
+		lane.name = queen_lane_in_turn(queue);
 	if (lane.count > 0)
 		queen_log_append(queue, &lane, 1);
 	queen_end();
@@ -220,7 +148,7 @@ queen_push_items(PG_FUNCTION_ARGS)
 	text	   *turn = NULL;
 
 	for (uint32 i = 0; i < count; i++)
-		check_sizes(&items[i].message, i);
+		queen_check_message_size(&items[i].message, i);
 	InitMaterializedSRF(fcinfo, 0);
 
 	queen_begin("queen.push_items()");
@@ -228,9 +156,9 @@ queen_push_items(PG_FUNCTION_ARGS)
 	for (uint32 i = 0; i < count; i++)
 	{
 		if (items[i].partition == NULL)
-			items[i].partition = lane_of_id(queue, &items[i].message);
+			items[i].partition = queen_lane_of_id(queue, &items[i].message);
 		if (items[i].partition == NULL && turn == NULL)
-			turn = default_lane(next_in_turn(queue));
+			turn = queen_lane_in_turn(queue);
 		if (items[i].partition == NULL)
 			items[i].partition = turn;
 	}

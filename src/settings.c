@@ -18,6 +18,7 @@
 #include "settings.h"
 
 bool		queen_auto_create_queue = false;
+int			queen_deferred_buffer = 64 * 1024;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
 int			queen_seek_timeout = 10000;
@@ -32,6 +33,13 @@ queen_define_settings(void)
 							 &queen_auto_create_queue,
 							 false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.deferred_buffer",
+							"Sets how much memory the deferred messages of a transaction take.",
+							"What is beyond goes to a temporary file.",
+							&queen_deferred_buffer,
+							64 * 1024, 64, MAX_KILOBYTES,
+							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.max_message_bytes",
 							"Sets the largest message body that a push takes.",

@@ -111,6 +111,8 @@ foreach my $turn (1 .. 3)
 	is($session->query("EXECUTE pop('g')"), '"new"', "turn $turn: a prepared pop");
 	is($session->query("SELECT wrapped('1')"), '0', "turn $turn: a wrapped push");
 	is($session->query(q{SELECT count(*) FROM queen.cursor c WHERE committed > 3}), '0', "turn $turn: cursors are new");
+	is($session->query(q{SELECT queen.push_deferred('work', '1', 'deferred')}), 'deferred', "turn $turn: a deferred push");
+	is($session->query(q{SELECT next_offset FROM queen.partitions WHERE partition = 'deferred'}), '1', "turn $turn: which is appended");
 
 	# Some more, so that what the session remembers is beyond what comes next.
 	work($session, 'work') foreach (1 .. 20);
