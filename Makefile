@@ -17,6 +17,7 @@ OBJS = \
 	src/probe.o \
 	src/locks.o \
 	src/guard.o \
+	src/json_text.o \
 	src/check.o \
 	src/payload.o \
 	src/spool.o \
@@ -42,6 +43,7 @@ OBJS = \
 	src/deferred_append.o \
 	src/lease.o \
 	src/failure.o \
+	src/trace.o \
 	src/letter.o \
 	src/claim.o \
 	src/arguments.o \
@@ -62,6 +64,7 @@ OBJS = \
 	src/endpoint.o \
 	src/redrive.o \
 	src/redrive_source.o \
+	src/redrive_pending.o \
 	src/redrive_judge.o \
 	src/redrive_chunk.o \
 	src/redrive_verbs.o \

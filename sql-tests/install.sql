@@ -55,14 +55,14 @@ SELECT c.oid::regclass FROM pg_class c
 SELECT p.oid::regprocedure FROM pg_proc p
  WHERE pronamespace = 'queen'::regnamespace
    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY 1;
--- No function runs as its owner; each pins its path, but for those of the type and procedures, which look nothing up.
+-- No function runs as its owner; each pins its path, but for those of the type and procedures, which look nothing up, and SQL functions that were parsed when they were made.
 CREATE TEMP VIEW of_type AS
 SELECT typinput AS function FROM pg_type WHERE typnamespace = 'queen'::regnamespace AND typtype = 'b' AND typelem = 0
 UNION SELECT typoutput FROM pg_type WHERE typnamespace = 'queen'::regnamespace AND typtype = 'b' AND typelem = 0
 UNION SELECT castfunc FROM pg_cast;
 SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'queen'::regnamespace AND prosecdef ORDER BY 1;
 SELECT p.oid::regprocedure FROM pg_proc p
- WHERE pronamespace = 'queen'::regnamespace AND prokind = 'f' AND p.oid NOT IN (SELECT function FROM of_type)
+ WHERE pronamespace = 'queen'::regnamespace AND prokind = 'f' AND prosqlbody IS NULL AND p.oid NOT IN (SELECT function FROM of_type)
    AND (proconfig IS NULL OR NOT 'search_path=pg_catalog, pg_temp' = ANY (proconfig)) ORDER BY 1;
 -- No function answers NULL to a NULL in silence, but for those of the type.
 SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'queen'::regnamespace AND proisstrict AND p.oid NOT IN (SELECT function FROM of_type) ORDER BY 1;

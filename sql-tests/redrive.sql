@@ -70,6 +70,8 @@ SELECT body, queen.reset_envelope(body::json)::text = body AS same FROM (VALUES 
 	('{"job":"j","attempts":3}'), ('{"job":"j","meta":{},"attempts":3}'), ('{"job":"j","meta":[1],"attempts":3}'), ('{"job":7,"meta":{"schema_version":1},"attempts":3}'), ('{"job":"","urn":"","meta":{"schema_version":1},"attempts":3}'),
 	('{"job":"j","meta":{"schema_version":"1"},"attempts":3}'), ('{"job":"j","meta":{"schema_version":10},"attempts":3}'), ('{"job":"j","meta":{"schema_version":1.5},"attempts":3}'), ('{"job":"j","meta":{"schema_version":-1},"attempts":3}'), ('{"job":"j","meta":{"schema_version":1,"schema_version":2},"attempts":3}'),
 	('{"job":"\u0000","meta":{"schema_version":1},"attempts":3}'), ('{"job":"\ud800","meta":{"schema_version":1},"attempts":3}')) b (body);
+-- A string that no text can hold is one that says nothing; the rest of the envelope is what it is.
+SELECT pg_temp.reset('{E,"attempts":3,"trace_id":"\u0000","dead_letter":{"error":"\ud800 \u0000"}}');
 SELECT pg_temp.reset('{E,"attempts":3}'), queen.reset_envelope('{"job":"j","meta":{"schema_version":1.0},"attempts":3}');
 SELECT pg_temp.fails('SELECT queen.reset_envelope(NULL)');
 
@@ -129,6 +131,33 @@ SELECT redriven FROM queen.redrive('shop', bypass => true, filter => '$.payload 
 SELECT pg_temp.bury('shop');
 SELECT redriven FROM queen.redrive('shop', filter => '$.payload == 3') WHERE redriven;
 SELECT n, body, headers FROM pg_temp.popped('shop');
+-- So does another value of it, which comes back.
+SELECT FROM queen.push('shop', '"zero"', 'a', headers => '{"bq-replay-bypass": "0"}');
+SELECT pg_temp.bury('shop');
+SELECT count(*) FROM queen.redrive('shop', bypass => true, filter => '$.payload == "zero"') WHERE redriven;
+SELECT headers - 'queen-first-created-at' - 'queen-redriven-from' AS headers, queen.is_replay(headers) FROM queen.read('shop', 'a', 12);
+SELECT pg_temp.bury('shop');
+SELECT count(*) FROM queen.redrive('shop', filter => '$.payload == "zero"') WHERE redriven;
+SELECT body, headers FROM pg_temp.popped('shop');
+-- An envelope is reset whatever its strings hold.
+SELECT FROM queen.push('shop', '{"job":"j","meta":{"schema_version":1,"id":"\ud800"},"attempts":3,"dead_letter":{"error":"\u0000"}}', 'a');
+SELECT pg_temp.bury('shop');
+SELECT urn, message_id, redriven FROM queen.redrive('shop', filter => '$.reason == "failed"') WHERE urn = 'j';
+SELECT urn, message_id, redriven FROM queen.redrive('shop') WHERE urn = 'j';
+SELECT body FROM pg_temp.popped('shop');
+-- Age counts from the first push; a forged time is not believed.
+SELECT FROM queen.push('shop', '"old"', 'age', headers => '{"queen-first-created-at": "2020-01-01T00:00:00+00:00"}') a, queen.push('shop', '"bad"', 'age', headers => '{"queen-first-created-at": "2020-99-99"}') b,
+	queen.push('shop', '"future"', 'age', headers => '{"queen-first-created-at": "9999-01-01"}') c, queen.push('shop', '"endless"', 'age', headers => '{"queen-first-created-at": "-infinity"}') d, queen.push('shop', '"deep"', 'age', headers => '{"x": {"queen-first-created-at": "2020-01-01"}}') e;
+SELECT pg_temp.bury('shop');
+SELECT payload, first_created_at = created_at AS own, age > '1 year' AS old FROM queen.dead_letters WHERE queue = 'shop' AND partition = 'age' ORDER BY dead_letter_id;
+SELECT queen.purge_dead_letters('shop', '$.partition == "age"');
+-- A replay of a message that was sent back is none of the redrive's.
+SELECT FROM queen.push('shop', '"replayed"', 'replayed');
+SELECT pg_temp.bury('shop');
+SELECT count(*) FROM queen.redrive('shop', bypass => true, filter => '$.payload == "replayed"') WHERE redriven;
+SELECT queen.replay('shop', 'replayed', 1, 1, 'shop.copy');
+SELECT headers - 'queen-first-created-at' AS headers FROM queen.read('shop.copy', 'replayed');
+SELECT count(*) FROM pg_temp.popped('shop');
 -- A forged link is no error.
 SELECT FROM queen.push('shop', '4', 'forged', headers => '{"queen-redriven-from": "1; DROP"}') a, queen.push('shop', '5', 'forged', headers => '{"queen-redriven-from": 99999999999999999999}') b;
 SELECT pg_temp.bury('shop');
@@ -175,7 +204,7 @@ $$;
 SELECT string_agg(coalesce(payload::text, body::text), ' ' ORDER BY dead_letter_id) FROM queen.dead_letters WHERE queue = 'select' AND consumer_group = 'g';
 SELECT f.filter, pg_temp.selected(f.filter, 'g') FROM (VALUES ('$'::jsonpath), ('$.reason == "failed"'), ('$ ? (@.reason == "failed")'), ('$.reason == "rejected"'), ('$ ? (@.reason == "rejected")'), ('$.payload.n > 1'), ('$.payload ? (@.n > 1)'), ('$.payload.n'), ('exists($.payload.n)'),
 	('$.payload.n == 7'), ('$.payload == "text"'), ('$.payload.n == null'), ('strict $.payload.n == 1'), ('strict $.payload.n'), ('$.error starts with "time"'), ('$.error like_regex "^TIME" flag "i"'), ('$.headers.tenant == "a"'), ('$.partition == "q"'),
-	('$.failures == 0 && $.deliveries == 1'), ('!($.partition == "q")'), ('$.payload.n.double() == 2'), ('$.payload.n + 1'), ('$.dead_at.datetime() > "2026-01-01T00:00:00+00:00".datetime()'), ('$.created_at.datetime() < "2026-01-01T00:00:00+00:00".datetime()'), ('$.payload.nothing'), ('true'), ('false'), ('null'), ('($.payload.s == 1) is unknown')) f (filter);
+	('$.failures == 0 && $.deliveries == 1'), ('!($.partition == "q")'), ('$.payload.n.double() == 2'), ('$.payload.n + 1'), ('$.dead_at.datetime() > "2026-01-01T00:00:00+00:00".datetime()'), ('$.created_at.datetime() < "2026-01-01T00:00:00+00:00".datetime()'), ('$.payload.nothing'), ('true'), ('false'), ('null'), ('($.payload.s == 1) is unknown'), ('($.payload.n > 1).type()')) f (filter);
 SELECT pg_temp.selected('$'), pg_temp.selected('$', 'h'), pg_temp.selected('$.payload.n == 2', 'h'), pg_temp.selected('$.error == null');
 SELECT max, pg_temp.selected('$.payload.n >= 2', 'g', max) FROM unnest(array[1, 2, 3, 7, 100]) max;
 SELECT dead_letter_id - :base - (SELECT min(dead_letter_id) - :base - 1 FROM queen.dead_letters WHERE queue = 'select') AS nth, redriven, why_not FROM queen.redrive('select', 'g', '$.payload.n >= 2', max => 3);
@@ -184,10 +213,12 @@ SELECT (queen.redrive_summary('select', 'g', '$.payload.n == 7', 'shop.copy')::j
 SELECT jsonb_pretty(queen.redrive_summary('select', 'g', '$.payload.n == 1', max => 1)::jsonb #- '{items,0,dead_letter_id}');
 SELECT queen.redrive_summary('select', 'g', dry_run => true, max => 1)::jsonb -> 'items' -> 0 ->> 'why_not' AS why_not;
 SELECT queen.redrive_summary('shop.copy');
+SELECT arguments, done, skipped FROM queen.dead_letter_history WHERE queue = 'select' ORDER BY log_id DESC LIMIT 1;
 -- By ids: ascending, each once; one that is nobody's is told.
 SELECT min(dead_letter_id) AS lowest, max(dead_letter_id) AS highest FROM queen.dead_letters WHERE queue = 'select' \gset
 SELECT dead_letter_id IN (:lowest, :highest) AS known, source, target, redriven, why_not FROM queen.redrive_ids(array[9223372036854775807, :highest, :lowest, :highest, -1], 'shop.copy');
 SELECT count(*) FROM queen.redrive_ids('{}');
+SELECT arguments = jsonb_build_object('ids', array[-1, :lowest, :highest, 9223372036854775807], 'to_queue', 'shop.copy') AS kept, done, skipped FROM queen.dead_letter_history WHERE queue = 'select' ORDER BY log_id DESC LIMIT 1;
 SELECT pg_temp.fails(command) FROM unnest(array['SELECT FROM queen.redrive_ids(NULL)', 'SELECT FROM queen.redrive_ids(array[1, NULL])', 'SELECT FROM queen.redrive_ids(array[array[1]])', 'SELECT FROM queen.redrive_ids(''{1}'', NULL)',
 	'SELECT FROM queen.redrive_ids(''{1}'', dry_run => NULL)', 'SELECT FROM queen.redrive_ids(''{1}'', to_queue => E''\n'')',
 	'SELECT FROM queen.redrive()', 'SELECT FROM queen.redrive(''a'', from_queue => ''b'')', 'SELECT FROM queen.redrive(''nowhere'')', 'SELECT FROM queen.redrive(from_queue => ''nowhere'')', 'SELECT FROM queen.redrive(NULL)', 'SELECT FROM queen.redrive(''shop'', NULL)', 'SELECT FROM queen.redrive(''shop'', filter => NULL)',
@@ -221,6 +252,29 @@ SELECT lease AS l, message_offset, left(payload::text, 20) AS payload, body FROM
 SELECT partition, source_offset, why_not FROM queen.redrive(from_queue => 'dlq', to_queue => 'shop.copy');
 SELECT queen.ack(:'l');
 SELECT partition, source_offset, why_not FROM queen.redrive(from_queue => 'dlq', to_queue => 'shop.copy', max => 2);
+-- What an expired lease held is taken over, and the lease is lost.
+SELECT queen.create_queue('late');
+SELECT FROM queen.push_batch('late', '[{"job":"j","meta":{"schema_version":1,"queue":"shop.copy"}}, 1]', 'p');
+SELECT lease AS l FROM queen.pop('late', 'redrive', lease_time => '1 us') LIMIT 1 \gset
+SELECT source_offset, redriven, why_not FROM queen.redrive(from_queue => 'late');
+SELECT pg_temp.fails(format('SELECT queen.%s(%L)', verb, :'l')) LIKE 'QN001%' AS lost FROM unnest(array['ack', 'renew', 'nack']) verb;
+-- What is meant for another group is passed, as by a pop.
+SELECT FROM queen.push('late', '2', 'q');
+SELECT pg_temp.bury('late', 'redrive');
+SELECT pg_temp.bury('late', 'h');
+SELECT count(*) FROM queen.redrive('late', 'h') WHERE redriven;
+SELECT count(*) FROM queen.redrive(from_queue => 'late');
+SELECT partition, behind FROM queen.cursors WHERE queue = 'late' AND consumer_group = 'redrive' ORDER BY 1;
+SELECT queen.drop_queue('late', "cascade" => true);
+-- A chunk goes over partitions: two do not lock the target as a whole.
+SELECT queen.create_queue('two'), queen.create_queue('two.target');
+SELECT FROM queen.push_items('two', (SELECT json_agg(json_build_object('partition', n, 'payload', json_build_object('job', 'j', 'n', n, 'meta', json_build_object('schema_version', 1, 'queue', 'two.target'))::json)) FROM unnest('{a,b,c}'::text[]) n));
+BEGIN;
+SELECT partition, redriven, message_offset FROM queen.redrive(from_queue => 'two');
+SELECT objsubid, mode, count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND objsubid IN (20738, 20740) GROUP BY 1, 2 ORDER BY 1, 2;
+COMMIT;
+SELECT partition, committed FROM queen.cursors WHERE queue = 'two' ORDER BY 1;
+SELECT queen.drop_queue('two', "cascade" => true), queen.drop_queue('two.target', "cascade" => true);
 -- An empty queue, and one without partitions.
 SELECT queen.create_queue('empty');
 SELECT count(*) FROM queen.redrive(from_queue => 'empty');
@@ -259,6 +313,15 @@ COMMIT;
 CALL queen.redrive_in_steps('many', filter => '$.partition == "p1"', per_second => 1000000);
 SELECT action, arguments, done, skipped FROM queen.dead_letter_history WHERE queue = 'many' ORDER BY log_id DESC LIMIT 1;
 CALL queen.redrive_in_steps(from_queue => 'dlq', to_queue => 'shop.copy', per_second => 1000);
+DO $$
+DECLARE
+	done bigint;
+	passed bigint;
+BEGIN
+	CALL queen.redrive_in_steps('many', filter => '$.partition == "p2"', per_second => 100000, redriven => done, skipped => passed);
+	RAISE NOTICE 'redriven %, skipped %', done, passed;
+END $$;
+SELECT action, arguments, done, skipped FROM queen.dead_letter_history WHERE queue = 'many' ORDER BY log_id DESC LIMIT 1;
 SELECT pg_temp.fails(command) FROM unnest(array['CALL queen.redrive_in_steps(''many'')', 'SELECT queen.redrive_in_steps(''many'')']) command;
 CALL queen.redrive_in_steps('many', per_second => 0);
 CALL queen.redrive_in_steps('many', per_second => 'NaN');

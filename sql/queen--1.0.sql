@@ -117,6 +117,7 @@ CREATE TABLE queen.dead_letter (
 	deliveries		int4 NOT NULL,
 	created_at		timestamptz NOT NULL,
 	dead_at			timestamptz NOT NULL,
+	first_created_at	timestamptz NOT NULL,
 	redriven_from	int8
 );
 
@@ -599,7 +600,7 @@ LANGUAGE C IMMUTABLE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME',
 
 /* A handler asks this of the headers of a message, which may be NULL. */
 CREATE FUNCTION queen.is_replay(headers jsonb) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(headers ->> 'bq-replay-bypass' = '1', false);
 
 /* ------------------------------------------------------------------------
@@ -727,8 +728,8 @@ CREATE VIEW queen.dead_letters WITH (security_barrier) AS
 SELECT d.dead_letter_id, q.name AS queue, d.partition_name AS partition,
 	   d.group_name AS consumer_group, d.message_offset, d.transaction_id,
 	   d.payload, d.body, d.headers, d.reason, d.error, d.failures, d.deliveries,
-	   d.created_at, d.dead_at, pg_catalog.clock_timestamp() - d.created_at AS age,
-	   d.redriven_from
+	   d.created_at, d.dead_at, d.first_created_at,
+	   pg_catalog.clock_timestamp() - d.first_created_at AS age, d.redriven_from
   FROM queen.dead_letter d
   JOIN queen.readable_queue q USING (queue_id);
 

@@ -72,7 +72,7 @@ queen_offsets_argument(FunctionCallInfo fcinfo, int number, const char *what,
 }
 
 /* Words, each a string. */
-char	  **
+char **
 queen_texts_argument(FunctionCallInfo fcinfo, int number, const char *what, int *count)
 {
 	Datum	   *texts = take_elements(fcinfo, number, what, TEXTOID, -1, false,

@@ -15,7 +15,7 @@
 extern QueenLease *queen_leases_argument(FunctionCallInfo fcinfo, int number,
 										 const char *what, int *count);
 extern char **queen_texts_argument(FunctionCallInfo fcinfo, int number,
-								  const char *what, int *count);
+								   const char *what, int *count);
 extern QueenSpan *queen_offsets_argument(FunctionCallInfo fcinfo, int number,
 										 const char *what, int *count);
 

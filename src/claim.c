@@ -74,7 +74,8 @@ pass(QueenPlace *place, QueenSpan *span)
 		return;
 	queen_cursor_complete_span(&place->cursor, span->first, span->last);
 	place->changed = true;
-	*span = (QueenSpan) {0, -1};
+	span->first = 0;
+	span->last = -1;
 }
 
 /* Whether a message is meant for another group. */

@@ -28,14 +28,14 @@ static const QueenProbe last_of_queue = {"dead_letter", "dead_letter_queue_idx",
 static QueenStatement insert = {
 	"INSERT INTO queen.dead_letter (queue_id, partition_id, group_id, partition_name, group_name,"
 	" message_offset, transaction_id, payload, body, headers, reason, error, failures,"
-	" deliveries, created_at, dead_at, redriven_from)"
-	" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,"
+	" deliveries, created_at, dead_at, first_created_at, redriven_from)"
+	" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,"
 	" CASE WHEN ($10 OPERATOR(pg_catalog.->>) 'queen-redriven-from')"
 	" OPERATOR(pg_catalog.~) '^[0-9]{1,18}$'"
 	" THEN ($10 OPERATOR(pg_catalog.->>) 'queen-redriven-from')::pg_catalog.int8 END)",
-	SPI_OK_INSERT, 16, {INT4OID, INT8OID, INT4OID, TEXTOID, TEXTOID, INT8OID, TEXTOID,
+	SPI_OK_INSERT, 17, {INT4OID, INT8OID, INT4OID, TEXTOID, TEXTOID, INT8OID, TEXTOID,
 		JSONOID, BYTEAOID, JSONBOID, TEXTOID, TEXTOID, INT4OID, INT4OID,
-	TIMESTAMPTZOID, TIMESTAMPTZOID}
+	TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID}
 };
 
 static QueenStatement take = {
@@ -43,11 +43,6 @@ static QueenStatement take = {
 	" WHERE d.dead_letter_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED)"
 	" DELETE FROM queen.dead_letter d USING free f"
 	" WHERE d.dead_letter_id OPERATOR(pg_catalog.=) f.dead_letter_id",
-	SPI_OK_DELETE, 1, {INT8OID}
-};
-
-static QueenStatement delete = {
-	"DELETE FROM queen.dead_letter WHERE dead_letter_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT8OID}
 };
 
@@ -88,6 +83,7 @@ queen_dead_letter_insert(const QueenDeadLetter *letter)
 	queen_bind(&parameters, Int32GetDatum(letter->deliveries));
 	queen_bind(&parameters, TimestampTzGetDatum(letter->created_at));
 	queen_bind(&parameters, TimestampTzGetDatum(GetCurrentTimestamp()));
+	queen_bind(&parameters, TimestampTzGetDatum(letter->first_created_at));
 	queen_execute(&insert, &parameters, 0);
 }
 
@@ -162,16 +158,6 @@ queen_dead_letter_take(int64 dead_letter_id)
 
 	queen_bind(&parameters, Int64GetDatum(dead_letter_id));
 	return queen_execute(&take, &parameters, 0) > 0;
-}
-
-/* Removes a dead letter; waits for whoever else is at it. */
-bool
-queen_dead_letter_delete(int64 dead_letter_id)
-{
-	QueenParameters parameters = {.count = 0};
-
-	queen_bind(&parameters, Int64GetDatum(dead_letter_id));
-	return queen_execute(&delete, &parameters, 0) > 0;
 }
 
 /* Notes what was done; again, where it is noted already and has gone on. */

@@ -21,6 +21,7 @@ typedef struct QueenDeadLetter
 	int64		offset;
 	const QueenMessage *message;
 	TimestampTz created_at;
+	TimestampTz first_created_at;	/* before it was ever sent back */
 	const text *reason;
 	const text *error;			/* NULL: none */
 	int32		failures;
@@ -63,7 +64,6 @@ extern bool queen_dead_letter_after(int32 queue_id, int64 after, QueenDeadLetter
 extern bool queen_dead_letter_by_id(int64 dead_letter_id, QueenDeadLetterRow *letter);
 extern int64 queen_dead_letter_last(int32 queue_id);
 extern bool queen_dead_letter_take(int64 dead_letter_id);
-extern bool queen_dead_letter_delete(int64 dead_letter_id);
 extern void queen_dead_letter_note(QueenDeadLetterAction *action, Oid done_by);
 
 #endif							/* QUEEN_DEAD_LETTER_STORE_H */

@@ -11,14 +11,13 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "check.h"
 #include "compat.h"
 #include "filter.h"
-#include "guard.h"
+#include "json_text.h"
 #include "queue.h"
 #include "statement.h"
 
@@ -49,7 +48,7 @@ is_meant(const Purge *purge, const QueenDeadLetterRow *row, TimestampTz now)
 	return queen_filter(purge->filter, &letter) == QUEEN_SELECTED;
 }
 
-/* Removes what is meant of the dead letters that are there now. */
+/* Removes what is meant of the dead letters that are there now; passes what somebody else is at. */
 static void
 purge_letters(const Purge *purge, QueenDeadLetterAction *action)
 {
@@ -65,7 +64,7 @@ purge_letters(const Purge *purge, QueenDeadLetterAction *action)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (is_meant(purge, &row, now) &&
-			(purge->dry_run || queen_dead_letter_delete(row.dead_letter_id)))
+			(purge->dry_run || queen_dead_letter_take(row.dead_letter_id)))
 			action->done++;
 		else
 			action->skipped++;
@@ -82,14 +81,14 @@ keep_arguments(FunctionCallInfo fcinfo, const Purge *purge)
 	StringInfoData json;
 
 	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"filter\": ");
-	escape_json(&json, purge->filter == NULL ? "$" :
-				DatumGetCString(DirectFunctionCall1(jsonpath_out, PointerGetDatum(purge->filter))));
-	appendStringInfoString(&json, ", \"older_than\": ");
-	escape_json(&json, DatumGetCString(DirectFunctionCall1(interval_out, PG_GETARG_DATUM(2))));
-	appendStringInfoChar(&json, '}');
-
-	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data)));
+	if (purge->filter)
+		queen_json_text(&json, "filter", queen_filter_text(purge->filter));
+	if (purge->older_than > 0)
+		queen_json_text(&json, "older_than",
+						cstring_to_text(DatumGetCString(DirectFunctionCall1(interval_out, PG_GETARG_DATUM(2)))));
+	if (PG_GETARG_BOOL(4))
+		queen_json_raw(&json, "all", "true");
+	return DatumGetJsonbP(queen_json_close_jsonb(&json));
 }
 
 /* Removes dead letters. */
@@ -142,37 +141,17 @@ static char *
 make_block(const QueenLetter *letter)
 {
 	StringInfoData json;
-	int64		failed_at = letter->dead_at / 1000 +
-		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * INT64CONST(1000);
 
 	initStringInfo(&json);
-	appendStringInfo(&json, "{\"reason\":\"%s\",\"error\":", reason_word(letter->reason));
-	if (letter->error)
-		escape_json(&json, text_to_cstring(letter->error));
-	else
-		appendStringInfoString(&json, "null");
-	appendStringInfo(&json, ",\"exception\":null,\"failed_at\":%lld,\"original_queue\":",
-					 (long long) failed_at);
-	escape_json(&json, text_to_cstring(letter->queue_name));
-	appendStringInfo(&json, ",\"attempts\":%d,\"lang\":\"sql\"}", letter->failures);
+	queen_json_text(&json, "reason", cstring_to_text(reason_word(letter->reason)));
+	queen_json_text(&json, "error", letter->error);
+	queen_json_raw(&json, "exception", NULL);
+	queen_json_number(&json, "failed_at", queen_letter_ms(letter->dead_at));
+	queen_json_text(&json, "original_queue", letter->queue_name);
+	queen_json_number(&json, "attempts", letter->failures);
+	queen_json_raw(&json, "lang", "\"sql\"");
 
-	return json.data;
-}
-
-/* Finds a dead letter that the caller may know of. */
-static void
-find_letter(int64 dead_letter_id, QueenLetter *letter)
-{
-	QueenDeadLetterRow row;
-	QueenQueue *queue = NULL;
-
-	if (queen_dead_letter_by_id(dead_letter_id, &row))
-		queue = queen_queue_by_id(row.queue_id);
-	if (queue == NULL || !queen_queue_may(queue, QUEEN_PRIVILEGE_READ))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("dead letter %lld does not exist", (long long) dead_letter_id)));
-	queen_letter_from_row(letter, &row, queue->name);
+	return queen_json_close(&json);
 }
 
 /* A dead letter as client libraries write theirs; NULL where its body is no envelope. */
@@ -180,11 +159,18 @@ Datum
 queen_dead_letter_envelope(PG_FUNCTION_ARGS)
 {
 	int64		dead_letter_id = DatumGetInt64(queen_required(fcinfo, 0, "dead_letter_id"));
+	QueenDeadLetterRow row;
 	QueenLetter letter;
 	StringInfoData result;
+	text	   *queue_name;
 
 	queen_begin(NULL);
-	find_letter(dead_letter_id, &letter);
+	queue_name = queen_letter_find(dead_letter_id, QUEEN_PRIVILEGE_READ, &row);
+	if (queue_name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("dead letter %lld does not exist", (long long) dead_letter_id)));
+	queen_letter_from_row(&letter, &row, queue_name);
 	queen_end();
 
 	if (!letter.envelope.known)
@@ -194,35 +180,19 @@ queen_dead_letter_envelope(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(result.data, result.len));
 }
 
-/* A body and what it says. */
-typedef struct Body
-{
-	QueenPayload payload;
-	QueenEnvelope envelope;
-} Body;
-
-/* Reads the envelope; a guarded look. */
-static void
-read_body(void *argument)
-{
-	Body	   *body = argument;
-
-	queen_envelope_read(body->payload, &body->envelope);
-}
-
 /* The reset alone, for callers with their own machinery. */
 Datum
 queen_reset_envelope(PG_FUNCTION_ARGS)
 {
 	text	   *json = DatumGetTextPP(queen_required(fcinfo, 0, "body"));
-	Body		body = {
-		.payload = {QUEEN_KIND_JSON, {VARDATA_ANY(json), VARSIZE_ANY_EXHDR(json)}}
-	};
+	QueenPayload body = {QUEEN_KIND_JSON, {VARDATA_ANY(json), VARSIZE_ANY_EXHDR(json)}};
+	QueenEnvelope envelope;
 	StringInfoData result;
 
-	if (!queen_guard(read_body, &body) || !body.envelope.known)
+	queen_envelope_read(body, &envelope);
+	if (!envelope.known)
 		PG_RETURN_TEXT_P(json);
 	initStringInfo(&result);
-	queen_envelope_reset(body.payload.text, &result);
+	queen_envelope_reset(body.text, &result);
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(result.data, result.len));
 }

@@ -32,11 +32,11 @@ take_number(QueenSlice value)
 	return strspn(digits, "-0123456789") == value.len ? strtoll(digits, NULL, 10) : 0;
 }
 
-/* A string that says something, else NULL. */
+/* A string that says something, else NULL: one that no text can hold does not. */
 static text *
 take_text(QueenSlice value)
 {
-	text	   *string = queen_json_string(value);
+	text	   *string = queen_json_string_or_null(value);
 
 	return string && VARSIZE(string) > VARHDRSZ ? string : NULL;
 }

@@ -29,7 +29,6 @@ typedef struct QueenEnvelope
 	int32		attempts;
 } QueenEnvelope;
 
-/* Raises an error where strings cannot be decoded: see guard.h. */
 extern void queen_envelope_read(QueenPayload body, QueenEnvelope *envelope);
 
 /* These two want the body of an envelope of the known version. */

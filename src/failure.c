@@ -10,6 +10,7 @@
 #include "dead_letter_store.h"
 #include "failure.h"
 #include "reader.h"
+#include "trace.h"
 
 /* Keeps a dead letter; false where the message was removed from the log. */
 static bool
@@ -31,6 +32,7 @@ keep_dead_letter(QueenPlace *place, int64 offset, const text *reason,
 			.offset = offset,
 			.message = &message,
 			.created_at = reader.row.created_at,
+			.first_created_at = queen_trace_first_created_at(&message, reader.row.created_at),
 			.reason = reason,
 			.error = error,
 			.failures = failures,

@@ -12,18 +12,16 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/jsonb.h"
+#include "utils/memutils.h"
 
 #include "check.h"
 #include "compat.h"
 #include "filter.h"
 #include "guard.h"
+#include "json_text.h"
 
 /* One evaluation. */
 typedef struct Evaluation
@@ -44,47 +42,11 @@ queen_filter_argument(FunctionCallInfo fcinfo, int number)
 	return DatumGetJsonPathP(filter);
 }
 
-/* Begins a member of the document. */
-static void
-put_key(StringInfo json, const char *key)
+/* The filter as it would be written. */
+text *
+queen_filter_text(JsonPath *filter)
 {
-	appendStringInfo(json, "%c\"%s\":", json->len > 0 ? ',' : '{', key);
-}
-
-/* A string, or null. */
-static void
-put_text(StringInfo json, const char *key, const text *value)
-{
-	put_key(json, key);
-	if (value)
-		escape_json(json, text_to_cstring(value));
-	else
-		appendStringInfoString(json, "null");
-}
-
-/* A number. */
-static void
-put_number(StringInfo json, const char *key, int32 value)
-{
-	put_key(json, key);
-	appendStringInfo(json, "%d", value);
-}
-
-/* A time as ISO 8601 writes it, in UTC. */
-static void
-put_time(StringInfo json, const char *key, TimestampTz value)
-{
-	char		time[MAXDATELEN + 1];
-	int			utc = 0;
-
-	put_key(json, key);
-	if (value == DT_NOBEGIN)
-	{
-		appendStringInfoString(json, "null");
-		return;
-	}
-	JsonEncodeDateTime(time, TimestampTzGetDatum(value), TIMESTAMPTZOID, &utc);
-	appendStringInfo(json, "\"%s\"", time);
+	return cstring_to_text(DatumGetCString(DirectFunctionCall1(jsonpath_out, PointerGetDatum(filter))));
 }
 
 /* The document over which filters are evaluated. */
@@ -94,14 +56,14 @@ make_document(const QueenLetter *letter)
 	StringInfoData json;
 
 	initStringInfo(&json);
-	put_text(&json, "reason", letter->reason);
-	put_text(&json, "error", letter->error);
-	put_number(&json, "failures", letter->failures);
-	put_number(&json, "deliveries", letter->deliveries);
-	put_text(&json, "partition", letter->partition_name);
-	put_time(&json, "dead_at", letter->dead_at);
-	put_time(&json, "created_at", letter->created_at);
-	put_key(&json, "headers");
+	queen_json_text(&json, "reason", letter->reason);
+	queen_json_text(&json, "error", letter->error);
+	queen_json_number(&json, "failures", letter->failures);
+	queen_json_number(&json, "deliveries", letter->deliveries);
+	queen_json_text(&json, "partition", letter->partition_name);
+	queen_json_time(&json, "dead_at", letter->dead_at);
+	queen_json_time(&json, "created_at", letter->created_at);
+	queen_json_key(&json, "headers");
 	if (letter->headers != 0)
 	{
 		Jsonb	   *headers = DatumGetJsonbP(letter->headers);
@@ -110,23 +72,25 @@ make_document(const QueenLetter *letter)
 	}
 	else
 		appendStringInfoString(&json, "null");
-	put_key(&json, "payload");
 	if (!queen_payload_is_json(letter->body))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("the body is not JSON")));
+	queen_json_key(&json, "payload");
 	appendBinaryStringInfo(&json, letter->body.text.data, (int) letter->body.text.len);
-	appendStringInfoChar(&json, '}');
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+
+	return queen_json_close_jsonb(&json);
 }
 
-/* Whether a path is a predicate, whose unknown is null. */
+/* Whether a path is a predicate and nothing behind it, whose unknown is null. */
 static bool
 is_predicate(JsonPath *path)
 {
 	JsonPathItem item;
 
 	jspInit(&item, path);
+	if (jspHasNext(&item))
+		return false;
 	switch (item.type)
 	{
 		case jpiAnd:
@@ -169,15 +133,24 @@ evaluate(void *argument)
 		evaluation->selected = JB_ROOT_COUNT(items) > 0 && !is_predicate(evaluation->filter);
 }
 
-/* Whether a filter selects a letter. */
+/* Whether a filter selects a letter. What that takes is freed at once. */
 QueenSelected
 queen_filter(JsonPath *filter, const QueenLetter *letter)
 {
 	Evaluation	evaluation = {.filter = filter, .letter = letter};
+	MemoryContext memory;
+	MemoryContext caller;
+	bool		good;
 
 	if (filter == NULL)
 		return QUEEN_SELECTED;
-	if (!queen_guard(evaluate, &evaluation))
+	memory = AllocSetContextCreate(CurrentMemoryContext, "queen document of filter",
+								   ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(memory);
+	good = queen_guard(evaluate, &evaluation);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(memory);
+	if (!good)
 		return QUEEN_FILTER_FAILED;
 	return evaluation.selected ? QUEEN_SELECTED : QUEEN_NOT_SELECTED;
 }

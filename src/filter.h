@@ -23,6 +23,7 @@ typedef enum QueenSelected
 /* The filter argument; NULL where it is the one that selects all. */
 extern JsonPath *queen_filter_argument(FunctionCallInfo fcinfo, int number);
 
+extern text *queen_filter_text(JsonPath *filter);
 extern QueenSelected queen_filter(JsonPath *filter, const QueenLetter *letter);
 
 #endif							/* QUEEN_FILTER_H */

@@ -17,13 +17,17 @@
 
 #include "guard.h"
 
-/* Whether an error is about data, not about the server or the caller. */
+/*
+ * Whether an error is about data, not about the server or the caller. A value
+ * that is too large for the server to hold is an internal error to it.
+ */
 static bool
 is_about_data(int sqlstate)
 {
 	int			category = ERRCODE_TO_CATEGORY(sqlstate);
 
-	return category == ERRCODE_DATA_EXCEPTION ||
+	return sqlstate == ERRCODE_INTERNAL_ERROR ||
+		category == ERRCODE_DATA_EXCEPTION ||
 		category == ERRCODE_PROGRAM_LIMIT_EXCEEDED ||
 		category == ERRCODE_FEATURE_NOT_SUPPORTED;
 }

@@ -4,50 +4,36 @@
  *	  A dead letter as redrive and purge look at it, and the message that it
  *	  becomes again.
  *
- * What is sent back keeps body (but for the reset of an envelope), headers and
- * transaction id. Headers are added, never changed:
- *
- *	queen-first-queue, -offset, -created-at		where and when it was pushed first,
- *							however often it was sent back
- *	queen-redriven-from		the dead letter that it was, if one of ours
- *	bq-replay-bypass		"1" where the caller asks for it, with
- *	queen-bypass-added		"1" where it was not there before, so that a later
- *							redrive without bypass can take it away again
+ * What is sent back keeps body (but for the reset of an envelope), headers (but
+ * for those of trace.c) and transaction id.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/datetime.h"
-#include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/jsonb.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
-#include "guard.h"
 #include "letter.h"
 #include "message.h"
+#include "trace.h"
 
-/* Reads the envelope; a guarded look. */
-static void
-read_envelope(void *argument)
+/* 1970 in milliseconds of 2000. */
+#define UNIX_EPOCH_MS ((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * INT64CONST(1000))
+
+/* A dead letter of an id, and the name of its queue. */
+text *
+queen_letter_find(int64 dead_letter_id, QueenPrivilege privilege, QueenDeadLetterRow *row)
 {
-	QueenLetter *letter = argument;
+	QueenQueue *queue = NULL;
 
-	queen_envelope_read(letter->body, &letter->envelope);
-}
-
-/* Reads the envelope; a body that cannot be decoded is none. */
-static void
-look_into(QueenLetter *letter)
-{
-	if (!queen_guard(read_envelope, letter))
-		memset(&letter->envelope, 0, sizeof(QueenEnvelope));
+	if (queen_dead_letter_by_id(dead_letter_id, row))
+		queue = queen_queue_by_id(row->queue_id);
+	return queue && queen_queue_may(queue, privilege) ? queue->name : NULL;
 }
 
 /* A dead letter of ours. The body is fetched here. */
@@ -74,7 +60,23 @@ queen_letter_from_row(QueenLetter *letter, const QueenDeadLetterRow *row,
 	letter->deliveries = row->deliveries;
 	letter->created_at = row->created_at;
 	letter->dead_at = row->dead_at;
-	look_into(letter);
+	queen_envelope_read(letter->body, &letter->envelope);
+}
+
+/* A time in milliseconds since 1970; -infinity where it is none or far away. */
+static TimestampTz
+time_of_ms(int64 ms)
+{
+	if (ms <= 0 || ms > PG_INT32_MAX * INT64CONST(1000000))
+		return DT_NOBEGIN;
+	return (ms - UNIX_EPOCH_MS) * 1000;
+}
+
+/* And back. */
+int64
+queen_letter_ms(TimestampTz time)
+{
+	return time / 1000 + UNIX_EPOCH_MS;
 }
 
 /* A message of a client's dead letter queue, copied out of its segment. */
@@ -97,109 +99,32 @@ queen_letter_from_message(QueenLetter *letter, const QueenMessage *message,
 	letter->body.text.len = VARSIZE_ANY_EXHDR(body);
 	letter->headers = values.headers;
 	letter->created_at = created_at;
-	letter->dead_at = DT_NOBEGIN;
-	look_into(letter);
+	queen_envelope_read(letter->body, &letter->envelope);
 	letter->reason = letter->envelope.reason;
 	letter->error = letter->envelope.error;
 	letter->failures = letter->envelope.attempts;
-	if (letter->envelope.failed_at > 0 && letter->envelope.failed_at < PG_INT32_MAX * INT64CONST(1000000))
-		letter->dead_at = (letter->envelope.failed_at -
-						   (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY * INT64CONST(1000)) * 1000;
+	letter->dead_at = time_of_ms(letter->envelope.failed_at);
 }
 
-/* A JSON object of one string member, as jsonb. */
+/* The headers of the message that goes back, as text. */
 static void
-put_member(StringInfo json, const char *key, const char *value)
+make_headers(const QueenLetter *letter, bool bypass, StringInfo result)
 {
-	appendStringInfo(json, "%s\"%s\": ", json->len > 1 ? ", " : "", key);
-	escape_json(json, value);
-}
+	QueenOrigin origin = {
+		.queue_name = letter->queue_name,
+		.offset = letter->offset,
+		.created_at = letter->created_at,
+		.dead_letter_id = letter->dead_letter_id
+	};
+	Jsonb	   *headers = DatumGetJsonbP(queen_trace_add(letter->headers, &origin, bypass));
 
-/* An object that is complete but for its closing bracket, as jsonb. */
-static Datum
-close_object(StringInfo json)
-{
-	appendStringInfoChar(json, '}');
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json->data));
-}
-
-/* Headers without a key. */
-static Datum
-without(Datum headers, const char *key)
-{
-	return DirectFunctionCall2(jsonb_delete, headers, CStringGetTextDatum(key));
-}
-
-/* Whether headers have a key. */
-static bool
-has_key(Datum headers, const char *key)
-{
-	return DatumGetBool(DirectFunctionCall2(jsonb_exists, headers, CStringGetTextDatum(key)));
-}
-
-/* Where and when a message was pushed first; later headers win over these. */
-static Datum
-origin_headers(const QueenLetter *letter)
-{
-	StringInfoData json;
-	char		number[24];
-	char		time[MAXDATELEN + 1];
-	int			utc = 0;
-
-	initStringInfo(&json);
-	appendStringInfoChar(&json, '{');
-	put_member(&json, "queen-first-queue", text_to_cstring(letter->queue_name));
-	snprintf(number, sizeof(number), "%lld", (long long) letter->offset);
-	put_member(&json, "queen-first-offset", number);
-	JsonEncodeDateTime(time, TimestampTzGetDatum(letter->created_at), TIMESTAMPTZOID, &utc);
-	put_member(&json, "queen-first-created-at", time);
-
-	return close_object(&json);
-}
-
-/* What this redrive adds. */
-static Datum
-own_headers(const QueenLetter *letter, bool bypass, bool stamped)
-{
-	StringInfoData json;
-	char		number[24];
-
-	initStringInfo(&json);
-	appendStringInfoChar(&json, '{');
-	if (letter->dead_letter_id != 0)
-	{
-		snprintf(number, sizeof(number), "%lld", (long long) letter->dead_letter_id);
-		put_member(&json, "queen-redriven-from", number);
-	}
-	if (bypass)
-		put_member(&json, "bq-replay-bypass", "1");
-	if (bypass && !stamped)
-		put_member(&json, "queen-bypass-added", "1");
-
-	return close_object(&json);
-}
-
-/* The headers of the message that goes back. */
-static Datum
-make_headers(const QueenLetter *letter, bool bypass)
-{
-	Datum		headers = letter->headers;
-	bool		stamped;
-
-	if (headers == 0)
-		headers = DirectFunctionCall1(jsonb_in, CStringGetDatum("{}"));
-	if (has_key(headers, "queen-bypass-added"))
-		headers = without(without(headers, "queen-bypass-added"), "bq-replay-bypass");
-	stamped = has_key(headers, "bq-replay-bypass");
-	headers = DirectFunctionCall2(jsonb_concat, origin_headers(letter), headers);
-	return DirectFunctionCall2(jsonb_concat, headers, own_headers(letter, bypass, stamped));
+	(void) JsonbToCString(result, &headers->root, VARSIZE(headers));
 }
 
 /* The message that goes back, not yet meant for any group. */
 QueenMessage
 queen_letter_message(const QueenLetter *letter, bool bypass)
 {
-	Jsonb	   *headers = DatumGetJsonbP(make_headers(letter, bypass));
 	QueenMessage message = {
 		.kind = letter->body.kind,
 		.transaction_id = VARDATA_ANY(letter->transaction_id),
@@ -207,10 +132,16 @@ queen_letter_message(const QueenLetter *letter, bool bypass)
 		.payload = letter->body.text.data,
 		.payload_len = (uint32_t) letter->body.text.len
 	};
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext memory = AllocSetContextCreate(caller, "queen headers of redrive",
+												 ALLOCSET_SMALL_SIZES);
 	StringInfoData text;
 
 	initStringInfo(&text);
-	JsonbToCString(&text, &headers->root, VARSIZE(headers));
+	MemoryContextSwitchTo(memory);
+	make_headers(letter, bypass, &text);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(memory);
 	message.headers = text.data;
 	message.headers_len = (uint32_t) text.len;
 	if (letter->envelope.known)

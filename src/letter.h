@@ -10,6 +10,7 @@
 
 #include "dead_letter_store.h"
 #include "envelope.h"
+#include "queue.h"
 
 /*
  * Where it was pushed first, why it was given up, what it holds. In a queue that
@@ -35,11 +36,18 @@ typedef struct QueenLetter
 	QueenEnvelope envelope;
 } QueenLetter;
 
+/* A dead letter of an id, and the name of its queue; NULL where the caller may not know of it. */
+extern text *queen_letter_find(int64 dead_letter_id, QueenPrivilege privilege,
+							   QueenDeadLetterRow *row);
+
 extern void queen_letter_from_row(QueenLetter *letter, const QueenDeadLetterRow *row,
 								  text *queue_name);
 extern void queen_letter_from_message(QueenLetter *letter, const QueenMessage *message,
 									  text *queue_name, const QueenPartition *partition,
 									  int64 offset, TimestampTz created_at);
+
+/* A time in milliseconds since 1970. */
+extern int64 queen_letter_ms(TimestampTz time);
 
 /* The message that goes back, not yet meant for any group. */
 extern QueenMessage queen_letter_message(const QueenLetter *letter, bool bypass);

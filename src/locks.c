@@ -252,6 +252,13 @@ queen_lock_group_creation(int32 queue_id, const char *name, int len, bool in_tim
 		acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
 }
 
+/* The same for whoever does not wait. */
+bool
+queen_try_lock_group_creation(int32 queue_id, const char *name, int len)
+{
+	return try_acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+}
+
 /* For whoever found the group made when the lock was granted. */
 void
 queen_unlock_group_creation(int32 queue_id, const char *name, int len)

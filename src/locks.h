@@ -29,6 +29,7 @@ extern void queen_lock_group_creation(int32 queue_id, const char *name, int len,
 extern void queen_lock_partition_creation(int32 queue_id, const char *name, int len);
 
 /* These never wait: false means that somebody else has it. */
+extern bool queen_try_lock_group_creation(int32 queue_id, const char *name, int len);
 extern bool queen_try_lock_group(int32 group_id, LOCKMODE mode);
 extern bool queen_try_lock_cursor(int64 partition_id, int16 group_number);
 extern bool queen_try_lock_group_number(int32 queue_id, int16 group_number);

@@ -20,6 +20,7 @@
 
 #include "check.h"
 #include "compat.h"
+#include "guard.h"
 #include "payload.h"
 
 PG_FUNCTION_INFO_V1(queen_payload_in);
@@ -146,17 +147,15 @@ queen_payload_argument(FunctionCallInfo fcinfo, int number, const char *what)
 	return payload;
 }
 
-/* Whether a body is JSON; bytes may be that, too. */
-bool
-queen_payload_is_json(QueenPayload payload)
+/* Resolves the escapes of a JSON string. */
+static text *
+resolve_escapes(QueenSlice value, JsonParseErrorType *error, JsonLexContext **lex)
 {
-	const char *data = payload.text.data;
-	int			len = (int) payload.text.len;
-
-	if (payload.kind == QUEEN_KIND_JSON)
-		return true;
-	return pg_verify_mbstr(GetDatabaseEncoding(), data, len, true) &&
-		pg_parse_json(queen_lex_context(data, len, false), &nullSemAction) == JSON_SUCCESS;
+	*lex = queen_lex_context(value.data, (int) value.len, true);
+	*error = json_lex(*lex);
+	if (*error != JSON_SUCCESS)
+		return NULL;
+	return cstring_to_text_with_len((*lex)->strval->data, (*lex)->strval->len);
 }
 
 /* A JSON string, its escapes resolved; NULL where the value is none. */
@@ -165,14 +164,64 @@ queen_json_string(QueenSlice value)
 {
 	JsonLexContext *lex;
 	JsonParseErrorType error;
+	text	   *result;
 
 	if (queen_slice_first(value) != '"')
 		return NULL;
 	if (memchr(value.data, '\\', value.len) == NULL)
 		return cstring_to_text_with_len(value.data + 1, value.len - 2);
-	lex = queen_lex_context(value.data, (int) value.len, true);
-	error = json_lex(lex);
-	if (error != JSON_SUCCESS)
+	result = resolve_escapes(value, &error, &lex);
+	if (result == NULL)
 		queen_json_error(error, lex);
-	return cstring_to_text_with_len(lex->strval->data, lex->strval->len);
+	return result;
+}
+
+/* A string that a guarded look takes apart. */
+typedef struct Look
+{
+	QueenPayload payload;
+	text	   *string;
+	bool		is_json;
+} Look;
+
+/* What queen_json_string() answers. */
+static void
+look_at_string(void *argument)
+{
+	Look	   *look = argument;
+
+	look->string = queen_json_string(look->payload.text);
+}
+
+/* The same; NULL, too, where the escapes say what no text can hold. */
+text *
+queen_json_string_or_null(QueenSlice value)
+{
+	Look		look = {.payload = {QUEEN_KIND_JSON, value}};
+
+	if (value.len < 2 || memchr(value.data, '\\', value.len) == NULL)
+		return queen_json_string(value);
+	return queen_guard(look_at_string, &look) ? look.string : NULL;
+}
+
+/* Whether bytes are JSON; deep nesting raises an error. */
+static void
+look_at_bytes(void *argument)
+{
+	Look	   *look = argument;
+	const char *data = look->payload.text.data;
+	int			len = (int) look->payload.text.len;
+
+	look->is_json = pg_verify_mbstr(GetDatabaseEncoding(), data, len, true) &&
+		pg_parse_json(queen_lex_context(data, len, false), &nullSemAction) == JSON_SUCCESS;
+}
+
+/* Whether a body is JSON; bytes may be that, too. */
+bool
+queen_payload_is_json(QueenPayload payload)
+{
+	Look		look = {.payload = payload};
+
+	return payload.kind == QUEEN_KIND_JSON ||
+		(queen_guard(look_at_bytes, &look) && look.is_json);
 }

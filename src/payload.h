@@ -28,5 +28,6 @@ extern bool queen_payload_is_json(QueenPayload payload);
 
 /* A JSON string, its escapes resolved; NULL where the value is none. */
 extern text *queen_json_string(QueenSlice value);
+extern text *queen_json_string_or_null(QueenSlice value);
 
 #endif							/* QUEEN_PAYLOAD_H */

@@ -86,7 +86,8 @@ look_at_group(const QueenRedrive *redrive)
 
 /*
  * Locks the group of a client's queue against all that pop as it: one lock,
- * whatever the number of partitions. Where somebody has it all is busy.
+ * whatever the number of partitions. Where somebody has it, or is just making
+ * it, all is busy.
  */
 static void
 lock_group(QueenRedriveStep *step)
@@ -97,10 +98,17 @@ lock_group(QueenRedriveStep *step)
 	QueenGroup *group = queen_group_by_name(queue->queue_id, name);
 	bool		made;
 
-	if (group && queen_try_lock_group(group->group_id, ExclusiveLock))
-		group = queen_group_by_id(group->group_id);
-	else if (group)
-		step->is_busy = true;
+	if (group)
+	{
+		step->is_busy = !queen_try_lock_group(group->group_id, ExclusiveLock);
+		if (!step->is_busy)
+			group = queen_group_by_id(group->group_id);
+	}
+	else
+		step->is_busy = !queen_try_lock_group_creation(queue->queue_id, VARDATA_ANY(name),
+													   VARSIZE_ANY_EXHDR(name));
+	if (step->is_busy)
+		return;
 	if (group == NULL)
 		group = queen_group_open(queue, name, &subscription, ExclusiveLock, true, &made);
 	step->group = group;
@@ -156,10 +164,9 @@ note(QueenRedriveStep *step)
 bool
 queen_redrive_step(QueenRedrive *redrive)
 {
-	QueenRedriveStep		step = {.redrive = redrive, .gone_room = 64};
+	QueenRedriveStep step = {.redrive = redrive};
 
 	queen_endpoints_begin(&step.endpoints);
-	step.gone = palloc(sizeof(QueenSpan) * step.gone_room);
 	step.outcomes = palloc(sizeof(QueenOutcome) * QUEEN_CHUNK_LETTERS);
 	step.memory = AllocSetContextCreate(CurrentMemoryContext, "queen chunk of redrive",
 										ALLOCSET_DEFAULT_SIZES);
@@ -169,7 +176,7 @@ queen_redrive_step(QueenRedrive *redrive)
 	queen_redrive_walk(&step, true);
 	lock_all(&step);
 	queen_redrive_walk(&step, false);
-	if (!redrive->dry_run)
+	if (!redrive->dry_run && (redrive->log_id == 0 || step.chosen > 0 || step.is_done))
 		note(&step);
 	MemoryContextDelete(step.memory);
 

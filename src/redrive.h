@@ -29,6 +29,7 @@ typedef struct QueenRedrive
 	JsonPath   *filter;			/* NULL: all */
 	text	   *to_queue;		/* NULL: each to where it came from */
 	int64		max;			/* letters that a step looks at; 0: all */
+	int64		max_redriven;	/* letters that it sends back; 0: all */
 	bool		dry_run;
 	bool		bypass;
 	bool		all_groups;

@@ -109,23 +109,6 @@ append_chunk(QueenRedriveStep *step)
 	}
 }
 
-/* Remembers that a message of the partition at hand was sent back. */
-static void
-add_gone(QueenRedriveStep *step, int64 offset)
-{
-	if (step->ngone > 0 && step->gone[step->ngone - 1].last == offset - 1)
-	{
-		step->gone[step->ngone - 1].last = offset;
-		return;
-	}
-	if (step->ngone == step->gone_room)
-	{
-		step->gone_room *= 2;
-		step->gone = repalloc_huge(step->gone, sizeof(QueenSpan) * step->gone_room);
-	}
-	step->gone[step->ngone++] = (QueenSpan) {offset, offset};
-}
-
 /* Counts an outcome. */
 static void
 count_outcome(QueenRedriveStep *step, const QueenOutcome *outcome)
@@ -139,8 +122,8 @@ count_outcome(QueenRedriveStep *step, const QueenOutcome *outcome)
 		outcome->source->redriven += redriven;
 		outcome->source->skipped += !redriven;
 	}
-	if (redriven && step->redrive->from_queue)
-		add_gone(step, outcome->letter.offset);
+	if (redriven && outcome->pending)
+		queen_pending_add(outcome->pending, outcome->letter.offset);
 }
 
 /* Does what was decided for the letters of the chunk, and forgets them. */
@@ -162,6 +145,7 @@ queen_redrive_finish_chunk(QueenRedriveStep *step)
 	step->noutcomes = 0;
 	step->chunk_bytes = 0;
 	MemoryContextSwitchTo(caller);
+	queen_pending_write(step);
 	MemoryContextReset(step->memory);
 }
 
@@ -170,11 +154,11 @@ void
 queen_redrive_take_up(QueenRedriveStep *step, QueenOutcome *outcome)
 {
 	MemoryContext caller = MemoryContextSwitchTo(step->memory);
-	int64		bytes = (int64) outcome->letter.body.text.len;
 
-	step->looked_at++;
-	step->chunk_bytes += bytes;
 	queen_redrive_judge(step, outcome);
+	step->looked_at++;
+	step->chosen += outcome->why_not == NULL;
+	step->chunk_bytes += outcome->letter.body.text.len + outcome->item.message.headers_len;
 	step->outcomes[step->noutcomes++] = *outcome;
 	MemoryContextSwitchTo(caller);
 	if (step->noutcomes == QUEEN_CHUNK_LETTERS || step->chunk_bytes >= QUEEN_CHUNK_BYTES)

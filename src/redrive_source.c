@@ -29,18 +29,32 @@ survey(QueenRedriveStep *step, int64 bytes)
 	MemoryContextReset(step->memory);
 }
 
+/* The same for a dead letter of ours, which is not fetched. */
+static void
+survey_row(QueenRedriveStep *step, const QueenDeadLetterRow *row)
+{
+	int64		bytes = toast_raw_datum_size(row->body);
+
+	if (row->headers != 0)
+		bytes += toast_raw_datum_size(row->headers);
+	survey(step, bytes);
+}
+
 /* Whether the step may look at another letter. */
 static bool
 has_budget(const QueenRedriveStep *step)
 {
-	return step->redrive->max == 0 || step->looked_at < step->redrive->max;
+	const QueenRedrive *redrive = step->redrive;
+
+	return (redrive->max == 0 || step->looked_at < redrive->max) &&
+		(redrive->max_redriven == 0 || step->chosen < redrive->max_redriven);
 }
 
 /* Whether the letters do not fit one append. */
 bool
 queen_redrive_is_many(const QueenRedriveStep *step)
 {
-	return step->looked_at > QUEEN_CHUNK_LETTERS || step->bytes >= QUEEN_CHUNK_BYTES || step->partitions > 1;
+	return step->looked_at > QUEEN_CHUNK_LETTERS || step->bytes >= QUEEN_CHUNK_BYTES;
 }
 
 /* A queue of the step: as it looks in the survey, as it is afterwards. */
@@ -52,7 +66,10 @@ queen_redrive_queue(const QueenRedriveStep *step, text *name)
 	return queen_endpoint_find(&step->endpoints, name)->queue;
 }
 
-/* The dead letters of a queue, oldest first, as far as there were some at the start. */
+/*
+ * The dead letters of a queue, oldest first, as far as there were some at the
+ * start. The survey finds the first one, past those that were removed.
+ */
 static void
 walk_queue(QueenRedriveStep *step)
 {
@@ -63,7 +80,7 @@ walk_queue(QueenRedriveStep *step)
 	while (queue && has_budget(step) && !(step->surveying && queen_redrive_is_many(step)))
 	{
 		MemoryContext caller = MemoryContextSwitchTo(step->memory);
-		QueenOutcome		outcome = {.why_not = NULL};
+		QueenOutcome outcome = {.why_not = NULL};
 		QueenDeadLetterRow row;
 
 		step->is_done = !queen_dead_letter_after(queue->queue_id, after, &row) ||
@@ -73,9 +90,11 @@ walk_queue(QueenRedriveStep *step)
 		MemoryContextSwitchTo(caller);
 		if (step->is_done)
 			break;
+		if (step->surveying && step->looked_at == 0)
+			redrive->after = row.dead_letter_id - 1;
 		after = row.dead_letter_id;
 		if (step->surveying)
-			survey(step, toast_raw_datum_size(row.body));
+			survey_row(step, &row);
 		else
 			queen_redrive_take_up(step, &outcome);
 	}
@@ -83,51 +102,46 @@ walk_queue(QueenRedriveStep *step)
 		redrive->after = after;
 }
 
-/* A dead letter of an id, and its queue; false where there is none that the caller may know of. */
-static bool
-find_letter(int64 dead_letter_id, QueenDeadLetterRow *row, text **queue_name)
+/*
+ * A dead letter of an id: surveyed, or taken up. One that came after the
+ * survey, from a queue that is not locked, waits for another call.
+ */
+static void
+walk_id(QueenRedriveStep *step, int64 dead_letter_id)
 {
-	QueenQueue *queue = NULL;
+	MemoryContext caller = MemoryContextSwitchTo(step->memory);
+	QueenOutcome outcome = {.why_not = NULL};
+	QueenDeadLetterRow row;
+	text	   *queue_name = queen_letter_find(dead_letter_id, QUEEN_PRIVILEGE_ADMIN, &row);
 
-	if (queen_dead_letter_by_id(dead_letter_id, row))
-		queue = queen_queue_by_id(row->queue_id);
-	if (queue == NULL || !queen_queue_may(queue, QUEEN_PRIVILEGE_ADMIN))
-		return false;
-	*queue_name = queue->name;
-	return true;
+	if (step->surveying && queue_name)
+	{
+		QueenEndpoint *endpoint = queen_endpoint_add(&step->endpoints, queue_name);
+
+		endpoint->is_source = true;
+		endpoint->is_target |= step->redrive->to_queue == NULL;
+	}
+	else if (queue_name && queen_endpoint_find(&step->endpoints, queue_name))
+		queen_letter_from_row(&outcome.letter, &row, queue_name);
+	else
+		outcome.why_not = "unknown";
+	outcome.letter.dead_letter_id = dead_letter_id;
+	MemoryContextSwitchTo(caller);
+
+	if (!step->surveying)
+		queen_redrive_take_up(step, &outcome);
+	else if (queue_name)
+		survey_row(step, &row);
 }
 
 /* The dead letters of some ids. */
 static void
 walk_ids(QueenRedriveStep *step)
 {
-	QueenRedrive *redrive = step->redrive;
-
-	for (int i = 0; i < redrive->nids; i++)
+	for (int i = 0; i < step->redrive->nids; i++)
 	{
-		MemoryContext caller = MemoryContextSwitchTo(step->memory);
-		QueenOutcome		outcome = {.why_not = NULL};
-		QueenDeadLetterRow row;
-		text	   *queue_name;
-		bool		found = find_letter(redrive->ids[i], &row, &queue_name);
-
-		outcome.letter.dead_letter_id = redrive->ids[i];
-		if (found && step->surveying)
-		{
-			QueenEndpoint *endpoint = queen_endpoint_add(&step->endpoints, queue_name);
-
-			endpoint->is_source = true;
-			endpoint->is_target |= redrive->to_queue == NULL;
-		}
-		else if (found)
-			queen_letter_from_row(&outcome.letter, &row, queue_name);
-		else
-			outcome.why_not = "unknown";
-		MemoryContextSwitchTo(caller);
-		if (step->surveying)
-			survey(step, found ? toast_raw_datum_size(row.body) : 0);
-		else
-			queen_redrive_take_up(step, &outcome);
+		CHECK_FOR_INTERRUPTS();
+		walk_id(step, step->redrive->ids[i]);
 	}
 	step->is_done = true;
 }
@@ -140,83 +154,68 @@ is_leased(const QueenCursor *cursor, int64 offset)
 		cursor->lease_until > GetCurrentTimestamp();
 }
 
-/* Whether a message is pending for the group. */
-static bool
-is_pending(const QueenRedriveStep *step, const QueenCursor *cursor, int64 offset, const QueenMessage *message)
-{
-	return !queen_cursor_is_acked(cursor, offset) &&
-		(message->group == 0 || message->group == (uint32) step->group->group_id);
-}
-
-/* Makes what was sent back done for the group, and writes its cursor. */
-static void
-finish_partition(QueenRedriveStep *step, QueenCursor *cursor)
-{
-	if (step->noutcomes > 0)
-		queen_redrive_finish_chunk(step);
-	if (step->ngone == 0)
-		return;
-	queen_cursor_complete(cursor, step->gone, step->ngone);
-	if (cursor->lease_nonce != 0 && queen_cursor_head(cursor) > cursor->lease_end)
-		queen_cursor_end_lease(cursor);
-	queen_cursor_write(cursor, GetCurrentTimestamp());
-	step->ngone = 0;
-}
-
 /* Takes up a message of a client's queue, or surveys it. */
 static void
-take_up_message(QueenRedriveStep *step, const QueenPartition *partition, const QueenReader *reader,
-				int64 offset, const QueenMessage *message, const char *why_not)
+take_up_message(QueenRedriveStep *step, QueenPending *pending, const QueenReader *reader,
+				int64 offset, const QueenMessage *message)
 {
 	QueenRedrive *redrive = step->redrive;
 	MemoryContext caller = MemoryContextSwitchTo(step->memory);
-	QueenOutcome		outcome = {.why_not = why_not};
-	QueenEndpoint *target = NULL;
+	QueenOutcome outcome = {.pending = pending};
+	QueenEndpoint *target;
 
-	queen_letter_from_message(&outcome.letter, message, redrive->from_queue, partition,
+	queen_letter_from_message(&outcome.letter, message, redrive->from_queue, &pending->partition,
 							  offset, reader->row.created_at);
-	if (step->surveying)
-		target = queen_endpoint_add(&step->endpoints, queen_redrive_target(redrive, &outcome.letter));
 	MemoryContextSwitchTo(caller);
-	if (target)
-		target->is_target = true;
 	if (step->surveying)
-		survey(step, (int64) message->payload_len);
-	else
 	{
-		redrive->partition_id = partition->partition_id;
-		redrive->offset = offset + 1;
-		queen_redrive_take_up(step, &outcome);
+		target = queen_endpoint_add(&step->endpoints, queen_redrive_target(redrive, &outcome.letter));
+		if (target)
+			target->is_target = true;
+		survey(step, (int64) message->payload_len + message->headers_len);
+		return;
 	}
+	if (step->is_busy || is_leased(&pending->cursor, offset))
+		outcome.why_not = "busy";
+	redrive->partition_id = pending->partition.partition_id;
+	redrive->offset = offset + 1;
+	queen_redrive_take_up(step, &outcome);
+}
+
+/* Passes a message that is meant for another group, as a pop does. */
+static void
+pass_message(const QueenRedriveStep *step, QueenPending *pending, int64 offset)
+{
+	if (!step->surveying && !step->is_busy && !step->redrive->dry_run &&
+		!is_leased(&pending->cursor, offset))
+		queen_pending_add(pending, offset);
 }
 
 /* What was pending of one partition at the start. */
 static void
-walk_partition(QueenRedriveStep *step, const QueenPartition *partition)
+walk_partition(QueenRedriveStep *step, QueenPending *pending)
 {
 	QueenRedrive *redrive = step->redrive;
-	int64		before = step->looked_at;
 	int64		offset;
 	QueenReader reader;
 	QueenMessage message;
-	QueenCursor cursor;
 
-	queen_group_read_cursor(step->group, partition, &cursor);
-	offset = queen_cursor_head(&cursor);
-	if (partition->partition_id == redrive->partition_id)
+	queen_group_read_cursor(step->group, &pending->partition, &pending->cursor);
+	offset = queen_cursor_head(&pending->cursor);
+	if (pending->partition.partition_id == redrive->partition_id)
 		offset = Max(offset, redrive->offset);
-	queen_reader_open(&reader, partition, offset, QUEEN_CHUNK_LETTERS);
+	queen_reader_open(&reader, &pending->partition, offset, QUEEN_CHUNK_LETTERS);
 	while (has_budget(step) && queen_reader_next(&reader, &offset, &message) &&
 		   reader.row.created_at <= redrive->started_at)
 	{
-		if (is_pending(step, &cursor, offset, &message))
-			take_up_message(step, partition, &reader, offset, &message,
-							step->is_busy || is_leased(&cursor, offset) ? "busy" : NULL);
+		if (queen_cursor_is_acked(&pending->cursor, offset))
+			continue;
+		if (message.group == 0 || message.group == (uint32) step->group->group_id)
+			take_up_message(step, pending, &reader, offset, &message);
+		else
+			pass_message(step, pending, offset);
 	}
 	queen_reader_close(&reader);
-	step->partitions += step->looked_at > before;
-	if (!step->surveying)
-		finish_partition(step, &cursor);
 }
 
 /* What is pending in a client's queue, partition by partition. */
@@ -225,16 +224,23 @@ walk_client_queue(QueenRedriveStep *step)
 {
 	QueenRedrive *redrive = step->redrive;
 	QueenQueue *queue = queen_redrive_queue(step, redrive->from_queue);
-	QueenPartition partition = {.partition_id = Max(redrive->partition_id - 1, 0)};
+	int64		after = Max(redrive->partition_id - 1, 0);
 
-	while (queue && has_budget(step))
+	while (queue && has_budget(step) && !step->is_done)
 	{
+		QueenPending *pending = queen_pending_begin(step);
+		MemoryContext caller = MemoryContextSwitchTo(pending->memory);
+
 		CHECK_FOR_INTERRUPTS();
-		step->is_done = !queen_partition_after(queue->queue_id, partition.partition_id, &partition) ||
-			partition.partition_id > redrive->through;
-		if (step->is_done)
-			break;
-		walk_partition(step, &partition);
+		step->is_done = !queen_partition_after(queue->queue_id, after, &pending->partition) ||
+			pending->partition.partition_id > redrive->through;
+		if (!step->is_done)
+			walk_partition(step, pending);
+		after = pending->partition.partition_id;
+		pending->walked = true;
+		MemoryContextSwitchTo(caller);
+		if (step->noutcomes == 0)
+			queen_pending_write(step);
 	}
 }
 

@@ -12,15 +12,30 @@
 #include "endpoint.h"
 #include "group_store.h"
 #include "lanes.h"
+#include "log_store.h"
 #include "redrive.h"
 
 #define QUEEN_CHUNK_LETTERS	1000
 #define QUEEN_CHUNK_BYTES	(1024 * 1024)
 
+/* What is pending of a partition of a client's queue. */
+typedef struct QueenPending
+{
+	struct QueenPending *next;
+	MemoryContext memory;		/* holds all of it */
+	QueenPartition partition;
+	QueenCursor cursor;
+	QueenSpan  *done;			/* sent back, or meant for others */
+	int			ndone;
+	int			room;
+	bool		walked;			/* no letter of it comes any more */
+} QueenPending;
+
 /* A letter of a chunk, and what becomes of it. */
 typedef struct QueenOutcome
 {
 	QueenLetter letter;
+	QueenPending *pending;		/* NULL: a dead letter of ours */
 	QueenEndpoint *source;
 	text	   *target_name;	/* NULL: none is known */
 	QueenEndpoint *target;
@@ -35,20 +50,18 @@ typedef struct QueenRedriveStep
 	bool		surveying;
 	QueenEndpoints endpoints;
 	int64		looked_at;
-	int64		bytes;			/* of the bodies */
+	int64		chosen;			/* of those: to be sent back */
+	int64		bytes;			/* of bodies and headers */
 	bool		is_done;		/* nothing is left */
 
 	/* A client's queue. */
 	QueenGroup *group;
 	bool		is_busy;		/* somebody else holds the group */
-	int			partitions;		/* that have something for it */
-	QueenSpan  *gone;			/* of the partition at hand: what was sent back */
-	int			ngone;
-	int			gone_room;
+	QueenPending *pending;		/* not yet written, the one at hand first */
 
 	/* The chunk; all that it points to is in its memory. */
 	MemoryContext memory;
-	QueenOutcome    *outcomes;
+	QueenOutcome *outcomes;
 	int			noutcomes;
 	int64		chunk_bytes;
 } QueenRedriveStep;
@@ -60,6 +73,11 @@ extern void queen_redrive_judge(const QueenRedriveStep *step, QueenOutcome *outc
 /* redrive_chunk.c */
 extern void queen_redrive_take_up(QueenRedriveStep *step, QueenOutcome *outcome);
 extern void queen_redrive_finish_chunk(QueenRedriveStep *step);
+
+/* redrive_pending.c */
+extern QueenPending *queen_pending_begin(QueenRedriveStep *step);
+extern void queen_pending_add(QueenPending *pending, int64 offset);
+extern void queen_pending_write(QueenRedriveStep *step);
 
 /* redrive_source.c */
 extern QueenQueue *queen_redrive_queue(const QueenRedriveStep *step, text *name);

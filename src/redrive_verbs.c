@@ -18,17 +18,18 @@
 #include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "arguments.h"
 #include "check.h"
 #include "compat.h"
+#include "json_text.h"
 #include "redrive.h"
 #include "statement.h"
 
 #define MAX_LETTERS_OF_STEP	1000
+#define MAX_KEPT_IDS		1000
 #define MIN_RATE			0.001
 #define MAX_RATE			1000000
 
@@ -54,41 +55,53 @@ flag_argument(FunctionCallInfo fcinfo, int number, const char *what)
 	return DatumGetBool(queen_required(fcinfo, number, what));
 }
 
-/* Adds an argument that was given to those that the history keeps. */
+/* The ids, or, where they are many, the first, the last and how many. */
 static void
-keep_argument(StringInfo json, const char *name, const char *value)
+keep_ids(StringInfo json, const QueenRedrive *redrive)
 {
-	appendStringInfo(json, "%c\"%s\": ", json->len > 0 ? ',' : '{', name);
-	escape_json(json, value);
+	StringInfoData ids;
+
+	if (redrive->nids > MAX_KEPT_IDS)
+	{
+		queen_json_number(json, "first_id", redrive->ids[0]);
+		queen_json_number(json, "last_id", redrive->ids[redrive->nids - 1]);
+		queen_json_number(json, "ids", redrive->nids);
+		return;
+	}
+	initStringInfo(&ids);
+	for (int i = 0; i < redrive->nids; i++)
+		appendStringInfo(&ids, "%c%lld", i == 0 ? '[' : ',', (long long) redrive->ids[i]);
+	appendStringInfoChar(&ids, ']');
+	queen_json_raw(json, "ids", ids.data);
 }
 
 /* The arguments that were given, for the history. */
 static Jsonb *
-keep_arguments(const QueenRedrive *redrive)
+keep_arguments(const QueenRedrive *redrive, const char *per_second)
 {
 	StringInfoData json;
 
 	initStringInfo(&json);
 	if (redrive->from_queue)
-		keep_argument(&json, "from_queue", text_to_cstring(redrive->from_queue));
+		queen_json_text(&json, "from_queue", redrive->from_queue);
 	if (redrive->nids > 0)
-		keep_argument(&json, "ids", psprintf("%d", redrive->nids));
+		keep_ids(&json, redrive);
 	if (redrive->group_name)
-		keep_argument(&json, "consumer_group", text_to_cstring(redrive->group_name));
+		queen_json_text(&json, "consumer_group", redrive->group_name);
 	if (redrive->filter)
-		keep_argument(&json, "filter",
-					  DatumGetCString(DirectFunctionCall1(jsonpath_out, PointerGetDatum(redrive->filter))));
+		queen_json_text(&json, "filter", queen_filter_text(redrive->filter));
 	if (redrive->to_queue)
-		keep_argument(&json, "to_queue", text_to_cstring(redrive->to_queue));
+		queen_json_text(&json, "to_queue", redrive->to_queue);
 	if (redrive->max > 0)
-		keep_argument(&json, "max", psprintf("%lld", (long long) redrive->max));
+		queen_json_number(&json, "max", redrive->max);
 	if (redrive->bypass)
-		keep_argument(&json, "bypass", "true");
+		queen_json_raw(&json, "bypass", "true");
 	if (redrive->all_groups)
-		keep_argument(&json, "all_groups", "true");
-	appendStringInfoString(&json, json.len > 0 ? "}" : "{}");
+		queen_json_raw(&json, "all_groups", "true");
+	if (per_second)
+		queen_json_raw(&json, "per_second", per_second);
 
-	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data)));
+	return DatumGetJsonbP(queen_json_close_jsonb(&json));
 }
 
 /* Refuses a call that names no source, or two. */
@@ -141,7 +154,7 @@ queen_redrive(PG_FUNCTION_ARGS)
 
 	queen_check_range(redrive.max, 0, PG_INT64_MAX, "max");
 	check_source(&redrive);
-	redrive.arguments = keep_arguments(&redrive);
+	redrive.arguments = keep_arguments(&redrive, NULL);
 	answer_rows(fcinfo, &redrive);
 
 	queen_begin(redrive.dry_run ? NULL : "queen.redrive()");
@@ -190,7 +203,7 @@ queen_redrive_ids(PG_FUNCTION_ARGS)
 	};
 
 	take_ids(fcinfo, &redrive);
-	redrive.arguments = keep_arguments(&redrive);
+	redrive.arguments = keep_arguments(&redrive, NULL);
 	answer_rows(fcinfo, &redrive);
 
 	queen_begin(redrive.dry_run ? NULL : "queen.redrive_ids()");
@@ -212,11 +225,10 @@ check_may_commit(FunctionCallInfo fcinfo)
 				 errhint("queen.redrive() works in one transaction.")));
 }
 
-/* Sleeps until so many letters may have gone, by the rate. */
+/* Sleeps until a time. */
 static void
-keep_pace(TimestampTz started_at, int64 redriven, double per_second)
+sleep_until(TimestampTz due)
 {
-	TimestampTz due = started_at + (int64) (redriven / per_second * USECS_PER_SEC);
 	long		ms;
 
 	while ((ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due)) > 0)
@@ -262,8 +274,9 @@ answer_counts(FunctionCallInfo fcinfo, const QueenRedrive *redrive)
 }
 
 /*
- * Sends dead letters back at a rate. A step is a quarter of a second's letters;
- * what was done stays done where the call is cancelled.
+ * Sends dead letters back at a rate: a step takes what may go in a quarter of a
+ * second, and the next one begins when its time is over, however long it had to
+ * wait. What was done stays done where the call is cancelled.
  */
 Datum
 queen_redrive_in_steps(PG_FUNCTION_ARGS)
@@ -278,7 +291,9 @@ queen_redrive_in_steps(PG_FUNCTION_ARGS)
 		.from_queue = name_or_none(fcinfo, 7, "from_queue")
 	};
 	double		per_second = DatumGetFloat8(queen_required(fcinfo, 4, "per_second"));
-	TimestampTz started_at = GetCurrentTimestamp();
+	TimestampTz due = 0;
+	int64		before;
+	bool		more;
 
 	check_may_commit(fcinfo);
 	if (!(per_second >= MIN_RATE && per_second <= MAX_RATE))
@@ -287,12 +302,19 @@ queen_redrive_in_steps(PG_FUNCTION_ARGS)
 				 errmsg("\"per_second\" is outside the valid range"),
 				 errdetail("It must be at least 0.001 and at most 1000000.")));
 	check_source(&redrive);
-	redrive.arguments = keep_arguments(&redrive);
-	redrive.max = (int64) Min(Max(per_second / 4, 1), MAX_LETTERS_OF_STEP);
+	redrive.arguments = keep_arguments(&redrive, psprintf("%g", per_second));
+	redrive.max = MAX_LETTERS_OF_STEP;
+	redrive.max_redriven = (int64) Min(Max(per_second / 4, 1), MAX_LETTERS_OF_STEP);
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	while (do_step(&redrive))
-		keep_pace(started_at, redrive.redriven, per_second);
+	do
+	{
+		sleep_until(due);
+		before = redrive.redriven;
+		due = GetCurrentTimestamp();
+		more = do_step(&redrive);
+		due += (int64) ((redrive.redriven - before) / per_second * USECS_PER_SEC);
+	} while (more);
 	SPI_finish();
 
 	return answer_counts(fcinfo, &redrive);

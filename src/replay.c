@@ -15,18 +15,19 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
 
 #include "check.h"
 #include "compat.h"
 #include "errors.h"
+#include "json_text.h"
 #include "log.h"
 #include "message.h"
 #include "queue.h"
 #include "reader.h"
 #include "statement.h"
+#include "trace.h"
 
 PG_FUNCTION_INFO_V1(queen_replay);
 
@@ -47,23 +48,24 @@ static Jsonb *
 make_headers(const QueenQueue *queue, const QueenPartition *partition, int64 offset,
 			 const QueenMessage *message)
 {
+	StringInfoData from;
 	StringInfoData json;
 	Datum		origin;
 
+	initStringInfo(&from);
+	queen_json_text(&from, "queue", queue->name);
+	queen_json_text(&from, "partition", partition->name);
+	queen_json_number(&from, "offset", offset);
 	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"replayed-from\": {\"queue\": ");
-	escape_json(&json, text_to_cstring(queue->name));
-	appendStringInfoString(&json, ", \"partition\": ");
-	escape_json(&json, text_to_cstring(partition->name));
-	appendStringInfo(&json, ", \"offset\": %lld}}", (long long) offset);
-	origin = DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+	queen_json_raw(&json, "replayed-from", queen_json_close(&from));
+	origin = queen_json_close_jsonb(&json);
 	if (message->headers_len > 0)
 	{
 		Datum		headers = DirectFunctionCall1(jsonb_in,
 												  CStringGetDatum(pnstrdup(message->headers,
 																		   message->headers_len)));
 
-		origin = DirectFunctionCall2(jsonb_concat, headers, origin);
+		origin = DirectFunctionCall2(jsonb_concat, queen_trace_remove(headers), origin);
 	}
 	return DatumGetJsonbP(origin);
 }
