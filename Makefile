@@ -16,6 +16,7 @@ OBJS = \
 	src/statement.o \
 	src/probe.o \
 	src/locks.o \
+	src/process.o \
 	src/check.o \
 	src/payload.o \
 	src/frame.o \
@@ -28,6 +29,8 @@ OBJS = \
 	src/cursor_store.o \
 	src/dead_letter_store.o \
 	src/seek_store.o \
+	src/retention_store.o \
+	src/worker_store.o \
 	src/queue.o \
 	src/reader.o \
 	src/cursor.o \
@@ -47,7 +50,17 @@ OBJS = \
 	src/seek.o \
 	src/replay.o \
 	src/queue_admin.o \
-	src/status.o
+	src/status.o \
+	src/retention.o \
+	src/retention_walk.o \
+	src/idle.o \
+	src/history.o \
+	src/retain.o \
+	src/maintain.o \
+	src/worker.o \
+	src/worker_admin.o \
+	src/launcher.o \
+	src/utility.o
 
 DATA = sql/queen--1.0.sql
 
