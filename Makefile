@@ -78,6 +78,8 @@ REGRESS_TESTS = \
 	nack \
 	seek \
 	replay \
+	retention \
+	worker \
 	queues \
 	views \
 	bytes \
@@ -96,7 +98,8 @@ ISOLATION_TESTS = \
 	many_partitions \
 	backlog \
 	seek_race \
-	portal_lock
+	portal_lock \
+	retention_race
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.

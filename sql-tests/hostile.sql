@@ -25,6 +25,7 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('seek', 'queue=''odd'';consumer_group=''g'';to_timestamp=''-infinity'';to_end=false;to_beginning=true;partition=''p'';to_offset=''-9223372036854775808'';by=''-9223372036854775808'';dry_run=false'),
 	('seek_undo', 'seek_id=SEEK;force=false'),
 	('replay', 'queue=''odd'';partition=''p'';from_offset=0;to_offset=0;to_queue=''other'''),
+	('retain', 'queue=''odd'';dry_run=false'),
 	('_start_offset', 'partition_id=1;group_id=1')) s (function, list), unnest(string_to_array(s.list, ';')) a (pair);
 CREATE TEMP TABLE argument AS
 SELECT p.proname::text AS function, a.name AS argument, a.type::regtype AS type

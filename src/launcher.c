@@ -371,12 +371,17 @@ is_needless(void)
 	return true;
 }
 
-/* All databases are to be visited now. */
+/* All databases are to be visited now, and every walk begins at the bottom. */
 static void
 hurry(void)
 {
 	ListCell   *cell;
 
+	for (int i = 0; i < QUEEN_POSTS; i++)
+	{
+		if (!is_post_in_use(i))
+			memset(&posts[i].walks, 0, sizeof(QueenWalks));
+	}
 	foreach(cell, databases)
 	{
 		Database   *database = lfirst(cell);

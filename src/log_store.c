@@ -112,14 +112,16 @@ static QueenStatement purge = {
 };
 
 /*
- * The partitions that keep something older than a time, the oldest first.
- * Compared as rows, so that one index gives condition and order.
+ * The partitions that keep something older than a time, the oldest first. One
+ * index has this order; the upper bound is no row, as a scan does not stop at
+ * the second column of one.
  */
 static QueenStatement partitions_older = {
 	"SELECT p.oldest_at, p.partition_id FROM queen.partition p"
-	" WHERE ROW(p.queue_id, p.oldest_at, p.partition_id) OPERATOR(pg_catalog.>) ROW($1, $2, $3)"
-	" AND ROW(p.queue_id, p.oldest_at) OPERATOR(pg_catalog.<) ROW($1, $4)"
-	" ORDER BY p.queue_id, p.oldest_at, p.partition_id LIMIT $5",
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND ROW(p.oldest_at, p.partition_id) OPERATOR(pg_catalog.>) ROW($2, $3)"
+	" AND p.oldest_at OPERATOR(pg_catalog.<) $4"
+	" ORDER BY p.oldest_at, p.partition_id LIMIT $5",
 	SPI_OK_SELECT, 5, {INT4OID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT4OID}
 };
 
@@ -127,9 +129,10 @@ static QueenStatement partitions_older = {
 static QueenStatement partition_idle = {
 	"SELECT p.last_at, p.partition_id FROM queen.partition p"
 	" WHERE p.oldest_at OPERATOR(pg_catalog.=) 'infinity'"
-	" AND ROW(p.queue_id, p.last_at, p.partition_id) OPERATOR(pg_catalog.>) ROW($1, $2, $3)"
-	" AND ROW(p.queue_id, p.last_at) OPERATOR(pg_catalog.<) ROW($1, $4)"
-	" ORDER BY p.queue_id, p.last_at, p.partition_id LIMIT 1",
+	" AND p.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND ROW(p.last_at, p.partition_id) OPERATOR(pg_catalog.>) ROW($2, $3)"
+	" AND p.last_at OPERATOR(pg_catalog.<) $4"
+	" ORDER BY p.last_at, p.partition_id LIMIT 1",
 	SPI_OK_SELECT, 4, {INT4OID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID}
 };
 

@@ -36,7 +36,7 @@ describe_unread(const QueenRetention *retention, const QueenRemoval *removal)
 	initStringInfo(&json);
 	for (int i = 0; i < retention->ngroups; i++)
 	{
-		int64		unread = queen_retention_unread(&retention->groups[i], removal);
+		int64		unread = removal->unread[i];
 
 		if (unread == 0)
 			continue;

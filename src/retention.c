@@ -34,6 +34,9 @@
 #define COUNT_AT_ONCE		5000
 #define COUNT_TO_KEEP		1000
 
+/* How far oldest_at may be below the truth. */
+#define BOUND_SLACK			USECS_PER_SEC
+
 /* How far each rule may go in a partition. */
 typedef struct Bounds
 {
@@ -198,10 +201,9 @@ plan_segments(const QueenRetention *retention, QueenRemoval *removal)
 	} while (found > 0);
 }
 
-/* What would go from a partition now; false where the partition is gone. */
-bool
-queen_retention_plan(const QueenRetention *retention, int64 partition_id,
-					 QueenRemoval *removal)
+/* Which segments of a partition go now; false where it is gone. */
+static bool
+plan_removal(const QueenRetention *retention, int64 partition_id, QueenRemoval *removal)
 {
 	memset(removal, 0, sizeof(QueenRemoval));
 	if (!queen_partition_by_id(partition_id, &removal->partition))
@@ -210,12 +212,52 @@ queen_retention_plan(const QueenRetention *retention, int64 partition_id,
 	return true;
 }
 
+/* How many of the messages that go each group has not done; before they go. */
+static void
+count_unread(const QueenRetention *retention, QueenRemoval *removal)
+{
+	removal->unread = palloc0(sizeof(int64) * Max(retention->ngroups, 1));
+	for (int i = 0; removal->segments > 0 && i < retention->ngroups; i++)
+	{
+		QueenCursor cursor;
+
+		queen_group_read_cursor(&retention->groups[i], &removal->partition, &cursor);
+		removal->unread[i] = queen_cursor_unfinished(&cursor, removal->partition.log_start,
+													 removal->next_start - 1);
+	}
+}
+
+/* What would go from a partition now; false where it is gone. */
+bool
+queen_retention_plan(const QueenRetention *retention, int64 partition_id,
+					 QueenRemoval *removal)
+{
+	if (!plan_removal(retention, partition_id, removal))
+		return false;
+	count_unread(retention, removal);
+	return true;
+}
+
+/*
+ * Whether the time of the oldest segment in a partition's row is so wrong that
+ * it is worth a write. A push that makes a partition notes its own beginning,
+ * a moment before the segment's time.
+ */
+static bool
+is_bound_off(const QueenRemoval *removal)
+{
+	TimestampTz noted = removal->partition.oldest_at;
+
+	return noted > removal->oldest_at ||
+		(noted < removal->oldest_at && (removal->oldest_at == DT_NOEND ||
+										removal->oldest_at - noted > BOUND_SLACK));
+}
+
 /* Whether a plan changes anything. */
 static bool
 changes_anything(const QueenRemoval *removal)
 {
-	return removal->segments > 0 || removal->count_grew ||
-		removal->oldest_at != removal->partition.oldest_at;
+	return removal->segments > 0 || removal->count_grew || is_bound_off(removal);
 }
 
 /* Whether a partition is worth its locks. */
@@ -225,7 +267,7 @@ has_work(const QueenRetention *retention, int64 partition_id, QueenRemoval *remo
 	QueenRetention first = *retention;
 
 	first.max_segments = 1;
-	return queen_retention_plan(&first, partition_id, removal) &&
+	return plan_removal(&first, partition_id, removal) &&
 		changes_anything(removal);
 }
 
@@ -284,7 +326,7 @@ carry_out(const QueenRetention *retention, const QueenRemoval *removal)
 						text_to_cstring(partition->name))));
 	if (removal->oldest_at == DT_NOEND)
 		last_at = removal->last_at;
-	if (removal->segments > 0 || removal->oldest_at != partition->oldest_at)
+	if (removal->segments > 0 || is_bound_off(removal))
 		queen_partition_set_start(partition->partition_id, removal->next_start, last_at,
 								  removal->oldest_at);
 }
@@ -298,24 +340,14 @@ queen_retention_apply(const QueenRetention *retention, int64 partition_id,
 		return QUEEN_REMOVED_NOTHING;
 	if (!try_locks(retention, partition_id))
 		return QUEEN_REMOVED_BUSY;
-	if (!queen_retention_plan(retention, partition_id, removal) || !changes_anything(removal))
+	if (!plan_removal(retention, partition_id, removal) || !changes_anything(removal))
 	{
 		queen_unlock_partition_append(partition_id);
 		return QUEEN_REMOVED_NOTHING;
 	}
+	count_unread(retention, removal);
 	carry_out(retention, removal);
 	return QUEEN_REMOVED_SOME;
-}
-
-/* How many of the messages that went a group had not done. */
-int64
-queen_retention_unread(const QueenGroup *group, const QueenRemoval *removal)
-{
-	QueenCursor cursor;
-
-	queen_group_read_cursor(group, &removal->partition, &cursor);
-	return queen_cursor_unfinished(&cursor, removal->partition.log_start,
-								   removal->next_start - 1);
 }
 
 /* Adds a removal to what went from its queue. */
@@ -329,5 +361,5 @@ queen_retention_tally(const QueenRetention *retention, const QueenRemoval *remov
 	tally->messages += removal->next_start - removal->partition.log_start;
 	tally->bytes += removal->bytes;
 	for (int i = 0; i < retention->ngroups; i++)
-		tally->unread += queen_retention_unread(&retention->groups[i], removal);
+		tally->unread += removal->unread[i];
 }

@@ -37,6 +37,8 @@ typedef struct QueenRemoval
 	TimestampTz last_at;
 	TimestampTz oldest_at;		/* of what is left; infinity: nothing is */
 	const char *rule;			/* which let the last segment go */
+	int64	   *unread;			/* for each group, how many of the messages it
+								 * had not done */
 	bool		cut;			/* more would go, but this is enough at once */
 	QueenSize	size;			/* where the queue limits bytes */
 	bool		count_grew;		/* so much that it is worth keeping */
@@ -54,7 +56,6 @@ extern bool queen_retention_plan(const QueenRetention *retention, int64 partitio
 								 QueenRemoval *removal);
 extern QueenRemoved queen_retention_apply(const QueenRetention *retention,
 										  int64 partition_id, QueenRemoval *removal);
-extern int64 queen_retention_unread(const QueenGroup *group, const QueenRemoval *removal);
 extern void queen_retention_tally(const QueenRetention *retention,
 								  const QueenRemoval *removal, QueenTally *tally);
 
