@@ -8,6 +8,7 @@
 #ifndef QUEEN_MAINTAIN_H
 #define QUEEN_MAINTAIN_H
 
+#include "access/transam.h"
 #include "datatype/timestamp.h"
 
 #define QUEEN_WALKS 256
@@ -33,6 +34,9 @@ typedef struct QueenWalk
 typedef struct QueenWalks
 {
 	QueenWalk	walks[QUEEN_WALKS];
+	TimestampTz safe_at;		/* what transactions wrote before it can be seen */
+	TimestampTz epoch_at;		/* will be, once no transaction before epoch_xid runs */
+	TransactionId epoch_xid;
 	int64		oldest_seek;	/* nothing before these is kept of the histories */
 	int64		oldest_retention;
 } QueenWalks;

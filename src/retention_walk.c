@@ -16,15 +16,16 @@
  * The latter two look at MAX_LOOKS partitions for nothing in a pass. A queue's
  * mark is a time before which no partition keeps anything: walks by the index
  * begin there and meet no entries of what was removed, which stay in the index
- * for as long as somebody's snapshot may see them. A partition that is younger
- * than it says (the clock was set back, a transaction was open for longer than
- * the queue keeps its messages) is found when the mark is taken back to the
- * bottom, every RECONCILE_MS.
+ * for as long as somebody's snapshot may see them. It does not pass the time
+ * since which a transaction has been open that may yet show a partition. One
+ * that says an earlier time all the same (the clock was set back) is found when
+ * the mark is taken back to the bottom, every RECONCILE_MS.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "locks.h"
@@ -89,6 +90,28 @@ find_mark(QueenWalk *walk)
 	return walk->mark;
 }
 
+/*
+ * A time such that whatever a transaction wrote before it can be seen by now,
+ * or never will be: when it was taken, no transaction had an id that is not
+ * ended since.
+ */
+static TimestampTz
+find_safe_time(QueenWalks *walks)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TransactionId next = ReadNextTransactionId();
+
+	if (!TransactionIdIsValid(walks->epoch_xid))
+		walks->safe_at = DT_NOBEGIN;
+	else if (TransactionIdPrecedes(GetLatestSnapshot()->xmin, walks->epoch_xid))
+		return walks->safe_at;
+	else
+		walks->safe_at = walks->epoch_at;
+	walks->epoch_at = now - USECS_PER_SEC;	/* a time is taken before the id */
+	walks->epoch_xid = next;
+	return walks->safe_at;
+}
+
 /* Begins a walk, or goes on with the one of an earlier pass. */
 static void
 begin_walk(QueenPass *pass, Rule rule)
@@ -97,7 +120,7 @@ begin_walk(QueenPass *pass, Rule rule)
 
 	pass->rule = rule;
 	pass->looks = 0;
-	pass->left = DT_NOEND;
+	pass->left = find_safe_time(pass->walks);
 	pass->at = find_mark(walk);
 	pass->partition_id = 0;
 	if (rule == RULE_SIZE)
@@ -172,6 +195,12 @@ work_on(const QueenRetention *retention, QueenPass *pass, const QueenPartitionAg
 		return false;
 	}
 	pass->left = Min(pass->left, removal.oldest_at);
+	if (removal.oldest_at == DT_NOEND)
+	{
+		QueenWalk  *walk = queen_walk(pass->walks, pass->queue_id);
+
+		walk->idle_mark = Min(walk->idle_mark, removal.last_at);
+	}
 	if (removal.segments > 0)
 		queen_retention_tally(retention, &removal, &pass->tally);
 	*done += removal.segments;

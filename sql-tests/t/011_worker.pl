@@ -250,13 +250,11 @@ $node->stop;
 # Without preloading: started by SQL, gone with the extension.
 my $plain = PostgreSQL::Test::Cluster->new('plain');
 $plain->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
-$plain->append_conf('postgresql.conf', 'restart_after_crash = on');
+$plain->append_conf('postgresql.conf', "restart_after_crash = on\nqueen.naptime = 100ms");
 $plain->start;
 prepare($plain, 'postgres');
-$plain->safe_psql('postgres', q{ALTER SYSTEM SET queen.naptime = '100 ms'});
 is($plain->safe_psql('postgres', 'SELECT DISTINCT not_running FROM queen.worker_status'),
 	'queen is not preloaded, and queen.start_worker() was not called', 'not preloaded: the view says so');
-$plain->reload;
 is($plain->safe_psql('postgres', 'SELECT queen.start_worker()'), 't', 'started by SQL');
 ok($plain->poll_query_until('postgres', q{SELECT count(not_running) = 0 FROM queen.worker_status}), 'it runs');
 is($plain->safe_psql('postgres', 'SELECT queen.start_worker()'), 'f', 'once');
