@@ -18,7 +18,8 @@ typedef struct QueenPartition
 	text	   *name;
 	int64		log_start;		/* first offset kept */
 	TimestampTz last_at;		/* of the tail when it was removed */
-	TimestampTz oldest_at;		/* no segment kept is older; infinity: none is kept */
+	TimestampTz oldest_at;		/* no segment kept is older; infinity: none is
+								 * kept */
 } QueenPartition;
 
 /* A segment as retention sees it. */

@@ -27,17 +27,21 @@ typedef struct QueenWalk
 	TimestampTz done_left;		/* the oldest that it left behind */
 	TimestampTz idle_marked_at; /* the same two for partitions that are idle */
 	TimestampTz idle_mark;
-	int64		size_id;		/* the walk over sizes: the last partition seen */
+	int64		size_id;		/* the walk over sizes: the last partition
+								 * seen */
 } QueenWalk;
 
 /* One for each queue, by its id; two that share a place forget. */
 typedef struct QueenWalks
 {
 	QueenWalk	walks[QUEEN_WALKS];
-	TimestampTz safe_at;		/* what transactions wrote before it can be seen */
-	TimestampTz epoch_at;		/* will be, once no transaction before epoch_xid runs */
+	TimestampTz safe_at;		/* what transactions wrote before it can be
+								 * seen */
+	TimestampTz epoch_at;		/* will be, once no transaction before
+								 * epoch_xid runs */
 	TransactionId epoch_xid;
-	int64		oldest_seek;	/* nothing before these is kept of the histories */
+	int64		oldest_seek;	/* nothing before these is kept of the
+								 * histories */
 	int64		oldest_retention;
 } QueenWalks;
 

@@ -41,7 +41,8 @@
 typedef struct Bounds
 {
 	int64		done;			/* all groups have done up to here; -1: none */
-	int64		messages_end;	/* what ends at or before this is beyond the limit */
+	int64		messages_end;	/* what ends at or before this is beyond the
+								 * limit */
 	int64		bytes;			/* that may go; what is left then is the limit */
 } Bounds;
 

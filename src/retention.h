@@ -17,7 +17,8 @@
 typedef struct QueenRetention
 {
 	const QueenQueue *queue;
-	TimestampTz age_before;		/* what is older goes; -infinity: none for its age */
+	TimestampTz age_before;		/* what is older goes; -infinity: none for its
+								 * age */
 	TimestampTz done_before;	/* what is older and done by all groups goes */
 	QueenGroup *groups;
 	int			ngroups;
@@ -33,7 +34,8 @@ typedef struct QueenRemoval
 	int64		next_start;		/* log_start after it */
 	int64		segments;
 	int64		bytes;
-	TimestampTz first_at;		/* created_at of the first and last one removed */
+	TimestampTz first_at;		/* created_at of the first and last one
+								 * removed */
 	TimestampTz last_at;
 	TimestampTz oldest_at;		/* of what is left; infinity: nothing is */
 	const char *rule;			/* which let the last segment go */

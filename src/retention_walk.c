@@ -59,7 +59,7 @@ due_before(const QueenRetention *retention, Rule rule)
 {
 	TimestampTz before = rule == RULE_AGE ? retention->age_before : retention->done_before;
 	int64		age = rule == RULE_AGE ? retention->queue->retention :
-		retention->queue->completed_retention;
+	retention->queue->completed_retention;
 
 	if (before == DT_NOBEGIN)
 		return before;

@@ -12,9 +12,9 @@ extern bool queen_auto_create_queue;
 extern int	queen_max_message_bytes;
 extern int	queen_max_partition_locks;
 extern int	queen_seek_timeout;
-extern int	queen_naptime;			/* milliseconds */
+extern int	queen_naptime;		/* milliseconds */
 extern int	queen_max_workers;
-extern int	queen_history_age;		/* minutes; 0: for ever */
+extern int	queen_history_age;	/* minutes; 0: for ever */
 extern char *queen_databases;
 
 extern void queen_define_settings(void);
