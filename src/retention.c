@@ -272,25 +272,33 @@ has_work(const QueenRetention *retention, int64 partition_id, QueenRemoval *remo
 		changes_anything(removal);
 }
 
+/* Keeps the groups from going back in a partition, where that matters. */
+static bool
+try_group_locks(const QueenRetention *retention, int64 partition_id)
+{
+	if (retention->done_before == DT_NOBEGIN)
+		return true;
+	for (int i = 0; i < retention->ngroups; i++)
+	{
+		if (!queen_try_lock_group(retention->groups[i].group_id))
+			return false;
+	}
+	return queen_try_lock_retention(partition_id);
+}
+
 /* Keeps pushes out of a partition, and groups from going back in it. */
 static bool
 try_locks(const QueenRetention *retention, int64 partition_id)
 {
 	int32		queue_id = retention->queue->queue_id;
 
-	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id))
+	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id) ||
+		!queen_try_lock_partition_append(partition_id))
 		return false;
-	if (retention->done_before != DT_NOBEGIN)
-	{
-		for (int i = 0; i < retention->ngroups; i++)
-		{
-			if (!queen_try_lock_group(retention->groups[i].group_id))
-				return false;
-		}
-		if (!queen_try_lock_retention(partition_id))
-			return false;
-	}
-	return queen_try_lock_partition_append(partition_id);
+	if (try_group_locks(retention, partition_id))
+		return true;
+	queen_unlock_partition_append(partition_id);
+	return false;
 }
 
 /* Keeps the count of bytes, without those that went. */

@@ -89,6 +89,7 @@ set_settings(void)
 	static const char *const settings[][2] = {
 		{"lock_timeout", LOCK_TIMEOUT},
 		{"statement_timeout", "0"},
+		{"transaction_timeout", "0"},	/* where the server has it */
 		{"idle_in_transaction_session_timeout", "0"},
 		{"default_transaction_isolation", "read committed"},
 		{"default_transaction_read_only", "off"},
@@ -98,7 +99,11 @@ set_settings(void)
 	};
 
 	for (int i = 0; i < lengthof(settings); i++)
+	{
+		if (GetConfigOption(settings[i][0], true, false) == NULL)
+			continue;
 		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+	}
 }
 
 /* Whether queen is here, and wants work to be done. */
