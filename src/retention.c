@@ -175,6 +175,20 @@ add_segment(const QueenRetention *retention, const Bounds *bounds,
 	return true;
 }
 
+/*
+ * Whether the first segment may go at all, as far as that is known without
+ * reading it: most partitions that are looked at for nothing end here.
+ */
+static bool
+may_begin(const QueenRetention *retention, const Bounds *bounds,
+		  const QueenPartition *partition)
+{
+	return partition->oldest_at < retention->age_before ||
+		bounds->done >= partition->log_start ||
+		bounds->messages_end > partition->log_start ||
+		bounds->bytes > 0 || partition->oldest_at == DT_NOEND;
+}
+
 /* Which segments go. */
 static void
 plan_segments(const QueenRetention *retention, QueenRemoval *removal)
@@ -187,6 +201,9 @@ plan_segments(const QueenRetention *retention, QueenRemoval *removal)
 
 	removal->next_start = partition->log_start;
 	removal->last_at = partition->last_at;
+	removal->oldest_at = partition->oldest_at;
+	if (!may_begin(retention, &bounds, partition))
+		return;
 	do
 	{
 		removal->oldest_at = DT_NOEND;
