@@ -18,6 +18,7 @@ OBJS = \
 	src/locks.o \
 	src/guard.o \
 	src/json_text.o \
+	src/process.o \
 	src/check.o \
 	src/payload.o \
 	src/spool.o \
@@ -32,6 +33,8 @@ OBJS = \
 	src/cursor_store.o \
 	src/dead_letter_store.o \
 	src/seek_store.o \
+	src/retention_store.o \
+	src/worker_store.o \
 	src/queue.o \
 	src/reader.o \
 	src/cursor.o \
@@ -71,7 +74,17 @@ OBJS = \
 	src/dead_letters.o \
 	src/queue_admin.o \
 	src/grant.o \
-	src/status.o
+	src/status.o \
+	src/retention.o \
+	src/retention_walk.o \
+	src/idle.o \
+	src/history.o \
+	src/retain.o \
+	src/maintain.o \
+	src/worker.o \
+	src/worker_admin.o \
+	src/launcher.o \
+	src/utility.o
 
 DATA = sql/queen--1.0.sql
 
@@ -93,6 +106,8 @@ REGRESS_TESTS = \
 	seek \
 	replay \
 	redrive \
+	retention \
+	worker \
 	queues \
 	grants \
 	views \
@@ -114,7 +129,8 @@ ISOLATION_TESTS = \
 	deferred_race \
 	seek_race \
 	portal_lock \
-	redrive_race
+	redrive_race \
+	retention_race
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.

@@ -109,7 +109,7 @@ DECLARE
 	answer text := '';
 BEGIN
 	PERFORM set_config('role', role, true);
-	FOR v IN SELECT relname FROM pg_class WHERE relnamespace = 'queen'::regnamespace AND relkind = 'v' AND has_table_privilege(role, oid, 'SELECT') ORDER BY 1 LOOP
+	FOR v IN SELECT relname FROM pg_class WHERE relnamespace = 'queen'::regnamespace AND relkind = 'v' AND relname <> 'worker_status' AND has_table_privilege(role, oid, 'SELECT') ORDER BY 1 LOOP
 		EXECUTE format('SELECT count(*) FROM queen.%I', v) INTO n;
 		answer := answer || CASE WHEN n > 0 THEN v || ' ' || n || ' ' ELSE '' END;
 	END LOOP;

@@ -41,6 +41,7 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('redrive_summary', 'queue=''odd'';consumer_group=''g'';filter=''$'';to_queue=''other'';max=1;dry_run=false;bypass=false;all_groups=false;from_queue='''''),
 	('purge_dead_letters', 'queue=''odd'';filter=''$'';older_than=''0'';dry_run=false;all=true'), ('dead_letter_envelope', 'dead_letter_id=DEAD'),
 	('reset_envelope', 'body=''{}'''), ('is_replay', 'headers=''{}'''),
+	('retain', 'queue=''odd'';dry_run=false'),
 	('_start_offset', 'partition_id=1;group_id=1')) s (function, list), unnest(string_to_array(s.list, ';')) a (pair);
 CREATE TEMP TABLE argument AS
 SELECT p.proname::text AS function, a.name AS argument, a.type::regtype AS type

@@ -34,6 +34,7 @@ END $$;
 CREATE FUNCTION pg_temp.fill(queue text, messages int, partition text DEFAULT NULL) RETURNS void LANGUAGE sql AS $$
 	SELECT queen.push_batch($1, jsonb_agg(jsonb_build_object('n', n) ORDER BY n), $3) FROM generate_series(0, $2 - 1) n
 $$;
+SELECT queen.worker_stop() \g /dev/null
 RESET client_min_messages;
 --
 -- queues: the options
@@ -132,14 +133,16 @@ BEGIN
 END $$;
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
 SET ROLE regress_queen_owner;
-SELECT queen.create_queue('owned');
+SELECT queen.create_queue('owned', completed_retention => '1 us', retention_bytes => 1);
 SELECT FROM queen.push_batch('owned', '["secret", "secret"]', 'secret');
 SELECT lease AS l FROM queen.pop('owned', 'secret', 1) \gset
 SELECT queen.reject(:'l');
 SELECT count(*) FROM queen.pop('owned', 'secret');
 SELECT partition_id AS p, group_id AS g FROM queen.cursors \gset
 SELECT queen.subscribe('owned', 'timed', 'timestamp', '2001-01-01');
-\set seen 'SELECT (SELECT count(*) FROM queen.queues) AS queues, (SELECT count(*) FROM queen.partitions) AS partitions, (SELECT count(*) FROM queen.consumer_groups) AS groups, (SELECT count(*) FROM queen.cursors) AS cursors, (SELECT count(*) FROM queen.leases) AS leases, (SELECT count(*) FROM queen.dead_letters) AS dead_letters'
+SELECT FROM queen.push('owned', '1', 'removed') \; SELECT FROM queen.push('owned', '2', 'removed') \g /dev/null
+SELECT partition, last_offset FROM queen.retain('owned');
+\set seen 'SELECT (SELECT count(*) FROM queen.queues) AS queues, (SELECT count(*) FROM queen.partitions) AS partitions, (SELECT count(*) FROM queen.consumer_groups) AS groups, (SELECT count(*) FROM queen.cursors) AS cursors, (SELECT count(*) FROM queen.leases) AS leases, (SELECT count(*) FROM queen.dead_letters) AS dead_letters, (SELECT count(*) FROM queen.retention_pins) AS pins, (SELECT count(*) FROM queen.retention_history) AS history'
 :seen;
 SET ROLE regress_queen_member;
 :seen;
@@ -154,6 +157,8 @@ SELECT count(*) FROM queen.consumer_groups WHERE pg_temp.leak(consumer_group);
 SELECT count(*) FROM queen.cursors WHERE pg_temp.leak('committed ' || committed);
 SELECT count(*) FROM queen.leases WHERE pg_temp.leak('lease end ' || last_offset);
 SELECT count(*) FROM queen.dead_letters WHERE pg_temp.leak(payload::text);
+SELECT count(*) FROM queen.retention_pins WHERE pg_temp.leak(partition);
+SELECT count(*) FROM queen.retention_history WHERE pg_temp.leak(queue);
 -- Nor are the tables open.
 SELECT relname, pg_temp.fails(format('SELECT FROM queen.%I', relname)) FROM pg_class
  WHERE relnamespace = 'queen'::regnamespace AND relkind = 'r' ORDER BY 1;
@@ -204,3 +209,4 @@ SELECT name, scans_segments FROM pg_temp.looks('');
 SELECT consumer_group, partitions, behind FROM queen.consumer_groups WHERE queue = 'deep' ORDER BY 1;
 
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
+SELECT queen.worker_start();

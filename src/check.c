@@ -116,3 +116,17 @@ queen_check_interval(const Interval *interval, bool zero, const char *what)
 				 : errdetail("It must be more than 0 and at most 366 days.")));
 	return us;
 }
+
+/* The same for the age of messages, which may be kept for long. */
+int64
+queen_check_age(const Interval *interval, const char *what)
+{
+	int64		us = queen_interval_us(interval);
+
+	if (us < 1 || us > QUEEN_MAX_AGE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" is outside the valid range", what),
+				 errdetail("It must be more than 0 and at most 36525 days.")));
+	return us;
+}

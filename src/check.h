@@ -22,6 +22,9 @@
 /* The longest lease, delay or back-off. */
 #define QUEEN_MAX_INTERVAL		(INT64CONST(366) * USECS_PER_DAY)
 
+/* The longest age that retention knows: 100 years. */
+#define QUEEN_MAX_AGE			(INT64CONST(36525) * USECS_PER_DAY)
+
 /* An argument that must not be NULL; what is its name in SQL. */
 extern Datum queen_required(FunctionCallInfo fcinfo, int number, const char *what);
 
@@ -40,5 +43,6 @@ extern void queen_check_range(int64 value, int64 low, int64 high, const char *wh
 /* Microseconds, a month being 30 days; refuses what is outside. */
 extern int64 queen_interval_us(const Interval *interval);
 extern int64 queen_check_interval(const Interval *interval, bool zero, const char *what);
+extern int64 queen_check_age(const Interval *interval, const char *what);
 
 #endif							/* QUEEN_CHECK_H */

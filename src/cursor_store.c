@@ -69,6 +69,12 @@ static QueenStatement delete = {
 	SPI_OK_DELETE, 2, {INT4OID, INT4OID}
 };
 
+/* Those of all groups in a partition. */
+static QueenStatement delete_partition = {
+	"DELETE FROM queen.cursor WHERE partition_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT8OID}
+};
+
 /* The numbers of an int8[] without NULLs, which is all that we write. */
 static int64 *
 decode_numbers(Datum value, int *count)
@@ -260,4 +266,14 @@ queen_cursors_delete(int32 queue_id, int32 group_id)
 	queen_bind(&parameters, Int32GetDatum(queue_id));
 	queen_bind(&parameters, Int32GetDatum(group_id));
 	queen_execute(&delete, &parameters, 0);
+}
+
+/* Removes all cursors in a partition. */
+void
+queen_cursors_delete_partition(int64 partition_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_execute(&delete_partition, &parameters, 0);
 }

@@ -19,6 +19,16 @@
 #include "probe.h"
 #include "statement.h"
 
+/* The first entries of the history from an id on, as far as they are older than a time. */
+static QueenStatement forget = {
+	"WITH old AS (SELECT l.log_id, l.done_at FROM queen.dead_letter_log l"
+	" WHERE l.log_id OPERATOR(pg_catalog.>=) $1 ORDER BY l.log_id LIMIT $3)"
+	" DELETE FROM queen.dead_letter_log g USING old"
+	" WHERE g.log_id OPERATOR(pg_catalog.=) old.log_id"
+	" AND old.done_at OPERATOR(pg_catalog.<) $2 RETURNING g.log_id",
+	SPI_OK_DELETE_RETURNING, 3, {INT8OID, TIMESTAMPTZOID, INT4OID}
+};
+
 /* All columns up to dead_at, in the order of the table. */
 static const QueenProbe by_id = {"dead_letter", "dead_letter_pkey", 17};
 static const QueenProbe by_queue = {"dead_letter", "dead_letter_queue_idx", 17};
@@ -186,4 +196,27 @@ queen_dead_letter_note(QueenDeadLetterAction *action, Oid done_by)
 	queen_fetch(SPI_tuptable, 0, &row);
 	action->log_id = DatumGetInt64(row.values[0]);
 	queen_forget_result();
+}
+
+/* Forgets entries of the history from before a time; oldest is where to look first. */
+int64
+queen_dead_letter_forget(int64 *oldest, TimestampTz before, int limit)
+{
+	QueenParameters parameters = {.count = 0};
+	int64		removed;
+
+	queen_bind(&parameters, Int64GetDatum(*oldest));
+	queen_bind(&parameters, TimestampTzGetDatum(before));
+	queen_bind(&parameters, Int32GetDatum(limit));
+	removed = (int64) queen_execute(&forget, &parameters, 0);
+	for (int64 i = 0; i < removed; i++)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, i, &row);
+		*oldest = Max(*oldest, DatumGetInt64(row.values[0]) + 1);
+	}
+	queen_forget_result();
+
+	return removed;
 }

@@ -64,6 +64,7 @@ extern bool queen_dead_letter_after(int32 queue_id, int64 after, QueenDeadLetter
 extern bool queen_dead_letter_by_id(int64 dead_letter_id, QueenDeadLetterRow *letter);
 extern int64 queen_dead_letter_last(int32 queue_id);
 extern bool queen_dead_letter_take(int64 dead_letter_id);
+extern int64 queen_dead_letter_forget(int64 *oldest, TimestampTz before, int limit);
 extern void queen_dead_letter_note(QueenDeadLetterAction *action, Oid done_by);
 
 #endif							/* QUEEN_DEAD_LETTER_STORE_H */

@@ -11,8 +11,9 @@
  * them, but for those that a pop gives back because it took nothing.
  *
  * Order: queue creation, queue, queue append, partition creation (by name),
- * group creation, group, partition append (ascending), cursors (ascending).
- * What is only tried may be taken out of order.
+ * group creation, group, partition retention, partition append (ascending),
+ * cursors (ascending). What is only tried may be taken out of order; the
+ * worker, which does nothing but try, never waits for anybody.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,6 +39,7 @@
 #define LOCK_GROUP_CREATION			0x5107
 #define LOCK_PARTITION_CREATION		0x5108
 #define LOCK_GROUP_NUMBER			0x5109
+#define LOCK_RETENTION				0x5110
 
 /* The tag of a kind and 64 bits. */
 static void
@@ -106,7 +108,7 @@ acquire_in_time(uint64 key, uint16 kind, LOCKMODE mode)
 	return taken;
 }
 
-/* Takes a lock if nobody else has it. */
+/* Takes a lock if nobody has it in a way that conflicts. */
 static bool
 try_acquire(uint64 key, uint16 kind, LOCKMODE mode)
 {
@@ -201,10 +203,10 @@ queen_lock_queue_append_alone(int32 queue_id)
 }
 
 /* Held by whoever appends to a partition: this is what orders commits. */
-void
+bool
 queen_lock_partition_append(int64 partition_id)
 {
-	acquire((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
+	return acquire((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
 }
 
 /* Held by whoever reads and writes a cursor. */
@@ -287,4 +289,49 @@ queen_unlock_group_number(int32 queue_id, int16 group_number)
 {
 	release(((uint64) (uint32) queue_id << 16) | (uint16) group_number,
 			LOCK_GROUP_NUMBER, ExclusiveLock);
+}
+
+/*
+ * Held shared by a seek of one partition, exclusively by retention that asks
+ * how far the groups are: what a seek goes back to is not removed meanwhile.
+ */
+void
+queen_lock_retention_in_time(int64 partition_id)
+{
+	acquire_in_time((uint64) partition_id, LOCK_RETENTION, ShareLock);
+}
+
+/* The same for retention. */
+bool
+queen_try_lock_retention(int64 partition_id)
+{
+	return try_acquire((uint64) partition_id, LOCK_RETENTION, ExclusiveLock);
+}
+
+/* Keeps a queue from being dropped. */
+bool
+queen_try_lock_queue(int32 queue_id)
+{
+	return try_acquire((uint32) queue_id, LOCK_QUEUE, ShareLock);
+}
+
+/* Keeps off pushes that lock the whole queue in place of its partitions. */
+bool
+queen_try_lock_queue_append(int32 queue_id)
+{
+	return try_acquire((uint32) queue_id, LOCK_QUEUE_APPEND, ShareLock);
+}
+
+/* Keeps pushes out of a partition. */
+bool
+queen_try_lock_partition_append(int64 partition_id)
+{
+	return try_acquire((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
+}
+
+/* For a push that found its partition gone, and for retention that did nothing. */
+void
+queen_unlock_partition_append(int64 partition_id)
+{
+	release((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
 }

@@ -17,12 +17,13 @@
 extern bool queen_lock_queue(int32 queue_id, LOCKMODE mode);
 extern bool queen_lock_group(int32 group_id, LOCKMODE mode, bool in_time);
 extern bool queen_lock_cursor(int64 partition_id, int16 group_number);
+extern bool queen_lock_partition_append(int64 partition_id);
 
 extern void queen_lock_cursor_in_time(int64 partition_id, int16 group_number);
 
 extern bool queen_lock_queue_append(int32 queue_id, bool many);
 extern void queen_lock_queue_append_alone(int32 queue_id);
-extern void queen_lock_partition_append(int64 partition_id);
+extern void queen_lock_retention_in_time(int64 partition_id);
 
 extern void queen_lock_queue_creation(const char *name, int len);
 extern void queen_lock_group_creation(int32 queue_id, const char *name, int len, bool in_time);
@@ -33,10 +34,15 @@ extern bool queen_try_lock_group_creation(int32 queue_id, const char *name, int 
 extern bool queen_try_lock_group(int32 group_id, LOCKMODE mode);
 extern bool queen_try_lock_cursor(int64 partition_id, int16 group_number);
 extern bool queen_try_lock_group_number(int32 queue_id, int16 group_number);
+extern bool queen_try_lock_queue(int32 queue_id);
+extern bool queen_try_lock_queue_append(int32 queue_id);
+extern bool queen_try_lock_retention(int64 partition_id);
+extern bool queen_try_lock_partition_append(int64 partition_id);
 
 extern void queen_unlock_group(int32 group_id, LOCKMODE mode);
 extern void queen_unlock_group_creation(int32 queue_id, const char *name, int len);
 extern void queen_unlock_cursor(int64 partition_id, int16 group_number);
+extern void queen_unlock_partition_append(int64 partition_id);
 extern void queen_unlock_group_number(int32 queue_id, int16 group_number);
 
 #endif							/* QUEEN_LOCKS_H */

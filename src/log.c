@@ -40,6 +40,20 @@ compare_ids(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+/* By name, which is the order in which partitions are made. */
+static int
+compare_names(const void *a, const void *b)
+{
+	const text *left = ((const QueenLane *) a)->name;
+	const text *right = ((const QueenLane *) b)->name;
+	int			result = memcmp(VARDATA_ANY(left), VARDATA_ANY(right),
+								Min(VARSIZE_ANY_EXHDR(left), VARSIZE_ANY_EXHDR(right)));
+
+	if (result == 0)
+		result = (int) VARSIZE_ANY_EXHDR(left) - (int) VARSIZE_ANY_EXHDR(right);
+	return result;
+}
+
 /* Finds the partition of a lane, or makes it. */
 static void
 open_lane(const QueenQueue *queue, QueenLane *lane, bool lock)
@@ -64,9 +78,10 @@ open_lane(const QueenQueue *queue, QueenLane *lane, bool lock)
 /*
  * Where the messages of a lane go, and when. Time does not run backward in a
  * partition, whatever the clock does. Where no segment is kept, the partition's
- * row, read again under the lock, knows where the log stood.
+ * row, read again under the lock, knows where the log stood; false where that
+ * is gone, since only a partition without a segment can be removed.
  */
-static void
+static bool
 place_lane(QueenLane *lane)
 {
 	QueenPartition *partition = &lane->partition;
@@ -78,16 +93,43 @@ place_lane(QueenLane *lane)
 	{
 		lane->first_offset = tail.next_offset;
 		lane->created_at = Max(now, tail.created_at);
-		return;
+		return true;
 	}
 	if (!lane->made)
 	{
 		if (!queen_partition_by_id(partition->partition_id, partition))
-			elog(ERROR, "partition %lld disappeared", (long long) partition->partition_id);
-		queen_partition_set_oldest(partition->partition_id, Max(now, partition->last_at));
+			return false;
+		lane->empty = true;
 	}
 	lane->first_offset = partition->log_start;
 	lane->created_at = Max(now, partition->last_at);
+
+	return true;
+}
+
+/*
+ * Locks the lanes in the order of their ids and places them. False where the
+ * partition of one was removed, because it had been idle, while its lock was
+ * waited for: then the locks are given back, as nothing has been written, and
+ * the partition is to be made anew.
+ */
+static bool
+lock_lanes(QueenLane *lanes, int nlanes, bool lock)
+{
+	bool		all = true;
+
+	qsort(lanes, nlanes, sizeof(QueenLane), compare_ids);
+	for (int i = 0; lock && i < nlanes; i++)
+		lanes[i].locked = !lanes[i].made &&
+			queen_lock_partition_append(lanes[i].partition.partition_id);
+	for (int i = 0; all && i < nlanes; i++)
+		all = place_lane(&lanes[i]);
+	for (int i = 0; !all && i < nlanes; i++)
+	{
+		if (lanes[i].locked)
+			queen_unlock_partition_append(lanes[i].partition.partition_id);
+	}
+	return all;
 }
 
 /* Refuses what would take a partition beyond the backlog that its queue allows. */
@@ -160,9 +202,8 @@ write_lane(const QueenLane *lane)
 }
 
 /*
- * Finds or makes the partitions of all lanes and locks them, ascending. The lanes
- * come in the order of their names, as partitions are made in it, and go in
- * that of ids.
+ * Finds or makes the partitions of all lanes, and locks and places them. The
+ * lanes are put in the order of their ids.
  */
 void
 queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes)
@@ -170,14 +211,16 @@ queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 	bool		lock = queen_lock_queue_append(queue->queue_id,
 											   nlanes > queen_max_partition_locks);
 
-	for (int i = 0; i < nlanes; i++)
-		open_lane(queue, &lanes[i], lock);
-	qsort(lanes, nlanes, sizeof(QueenLane), compare_ids);
-	for (int i = 0; lock && i < nlanes; i++)
+	do
 	{
-		if (!lanes[i].made)
-			queen_lock_partition_append(lanes[i].partition.partition_id);
-	}
+		CHECK_FOR_INTERRUPTS();
+		qsort(lanes, nlanes, sizeof(QueenLane), compare_names);
+		for (int i = 0; i < nlanes; i++)
+		{
+			if (!lanes[i].made)
+				open_lane(queue, &lanes[i], lock);
+		}
+	} while (!lock_lanes(lanes, nlanes, lock));
 }
 
 /* Appends to each lane its messages and tells it where they went. */
@@ -192,9 +235,10 @@ queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 		ngroups = queen_group_list(queue->queue_id, &groups);
 	for (int i = 0; i < nlanes; i++)
 	{
-		place_lane(&lanes[i]);
 		if (queue->max_backlog > 0)
 			check_backlog(queue, &lanes[i], groups, ngroups);
+		if (lanes[i].empty)
+			queen_partition_set_oldest(lanes[i].partition.partition_id, lanes[i].created_at);
 		write_lane(&lanes[i]);
 	}
 }

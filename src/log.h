@@ -22,6 +22,8 @@ typedef struct QueenLane
 	/* From here on the append's own. */
 	QueenPartition partition;
 	bool		made;			/* by this call */
+	bool		locked;			/* by this call, to be given back */
+	bool		empty;			/* no segment is kept; the row is to be told */
 	int64		first_offset;	/* of the messages */
 	TimestampTz created_at;
 } QueenLane;

@@ -20,12 +20,12 @@
 #include "probe.h"
 #include "statement.h"
 
-/* Columns partition_id, queue_id, name, log_start, last_at. */
-static const QueenProbe partition_by_name = {"partition", "partition_queue_id_name_key", 5};
-static const QueenProbe partition_by_id = {"partition", "partition_pkey", 5};
+/* Columns partition_id, queue_id, name, log_start, last_at, oldest_at. */
+static const QueenProbe partition_by_name = {"partition", "partition_queue_id_name_key", 6};
+static const QueenProbe partition_by_id = {"partition", "partition_pkey", 6};
 
 /* Column partition_id, of the first or last partition of a queue. */
-static const QueenProbe partition_after = {"partition", "partition_queue_idx", 5};
+static const QueenProbe partition_after = {"partition", "partition_queue_idx", 6};
 static const QueenProbe partition_by_queue = {"partition", "partition_queue_idx", 1};
 
 /* Columns partition_id, base_offset, created_at, message_count; not the frames. */
@@ -111,6 +111,56 @@ static QueenStatement purge = {
 	SPI_OK_SELECT, 1, {INT4OID}
 };
 
+/*
+ * The partitions that keep something older than a time, the oldest first. One
+ * index has this order; the upper bound is no row, as a scan does not stop at
+ * the second column of one.
+ */
+static QueenStatement partitions_older = {
+	"SELECT p.oldest_at, p.partition_id FROM queen.partition p"
+	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND ROW(p.oldest_at, p.partition_id) OPERATOR(pg_catalog.>) ROW($2, $3)"
+	" AND p.oldest_at OPERATOR(pg_catalog.<) $4"
+	" ORDER BY p.oldest_at, p.partition_id LIMIT $5",
+	SPI_OK_SELECT, 5, {INT4OID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT4OID}
+};
+
+/* The empty partitions whose last push is older than a time, that for longest first. */
+static QueenStatement partition_idle = {
+	"SELECT p.last_at, p.partition_id FROM queen.partition p"
+	" WHERE p.oldest_at OPERATOR(pg_catalog.=) 'infinity'"
+	" AND p.queue_id OPERATOR(pg_catalog.=) $1"
+	" AND ROW(p.last_at, p.partition_id) OPERATOR(pg_catalog.>) ROW($2, $3)"
+	" AND p.last_at OPERATOR(pg_catalog.<) $4"
+	" ORDER BY p.last_at, p.partition_id LIMIT 1",
+	SPI_OK_SELECT, 4, {INT4OID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID}
+};
+
+/* Sizes come from the row and its pointers; no frames are read. */
+static QueenStatement segments_oldest = {
+	"SELECT s.base_offset, s.created_at, s.message_count, pg_catalog.pg_column_size(s.frames)"
+	" FROM queen.segment s WHERE s.partition_id OPERATOR(pg_catalog.=) $1"
+	" AND s.base_offset OPERATOR(pg_catalog.>=) $2 ORDER BY s.base_offset LIMIT $3",
+	SPI_OK_SELECT, 3, {INT8OID, INT8OID, INT4OID}
+};
+
+static QueenStatement segments_remove = {
+	"DELETE FROM queen.segment WHERE partition_id OPERATOR(pg_catalog.=) $1"
+	" AND base_offset OPERATOR(pg_catalog.>=) $2 AND base_offset OPERATOR(pg_catalog.<) $3",
+	SPI_OK_DELETE, 3, {INT8OID, INT8OID, INT8OID}
+};
+
+static QueenStatement partition_set_start = {
+	"UPDATE queen.partition SET log_start = $2, last_at = $3, oldest_at = $4"
+	" WHERE partition_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_UPDATE, 4, {INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+};
+
+static QueenStatement partition_delete = {
+	"DELETE FROM queen.partition WHERE partition_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT8OID}
+};
+
 /* A row as a partition; false where there is none. */
 static bool
 find_partition(const QueenProbe *probe, QueenKeys *keys, QueenPartition *partition)
@@ -124,6 +174,7 @@ find_partition(const QueenProbe *probe, QueenKeys *keys, QueenPartition *partiti
 	partition->name = DatumGetTextPP(row.values[2]);
 	partition->log_start = DatumGetInt64(row.values[3]);
 	partition->last_at = DatumGetTimestampTz(row.values[4]);
+	partition->oldest_at = DatumGetTimestampTz(row.values[5]);
 
 	return true;
 }
@@ -339,4 +390,119 @@ queen_segments_purge(int32 queue_id)
 	queen_forget_result();
 
 	return removed;
+}
+
+/* Partitions that keep something older than a time, after a place in that order. */
+int
+queen_partitions_older(int32 queue_id, const QueenPartitionAge *after,
+					   TimestampTz before, QueenPartitionAge *found, int limit)
+{
+	QueenParameters parameters = {.count = 0};
+	int			rows;
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, TimestampTzGetDatum(after->at));
+	queen_bind(&parameters, Int64GetDatum(after->partition_id));
+	queen_bind(&parameters, TimestampTzGetDatum(before));
+	queen_bind(&parameters, Int32GetDatum(limit));
+	rows = (int) queen_execute(&partitions_older, &parameters, limit);
+	for (int i = 0; i < rows; i++)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, i, &row);
+		found[i].at = DatumGetTimestampTz(row.values[0]);
+		found[i].partition_id = DatumGetInt64(row.values[1]);
+	}
+	queen_forget_result();
+
+	return rows;
+}
+
+/* The next partition that is empty, and idle since before a time. */
+bool
+queen_partition_idle(int32 queue_id, const QueenPartitionAge *after,
+					 TimestampTz before, QueenPartitionAge *found)
+{
+	QueenParameters parameters = {.count = 0};
+	bool		exists;
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, TimestampTzGetDatum(after->at));
+	queen_bind(&parameters, Int64GetDatum(after->partition_id));
+	queen_bind(&parameters, TimestampTzGetDatum(before));
+	exists = queen_execute(&partition_idle, &parameters, 1) > 0;
+	if (exists)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, 0, &row);
+		found->at = DatumGetTimestampTz(row.values[0]);
+		found->partition_id = DatumGetInt64(row.values[1]);
+	}
+	queen_forget_result();
+
+	return exists;
+}
+
+/* The sizes and times of the first segments from an offset on; answers how many. */
+int
+queen_segments_oldest(int64 partition_id, int64 offset, QueenSegmentSize *segments, int limit)
+{
+	QueenParameters parameters = {.count = 0};
+	int			rows;
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(offset));
+	queen_bind(&parameters, Int32GetDatum(limit));
+	rows = (int) queen_execute(&segments_oldest, &parameters, limit);
+	for (int i = 0; i < rows; i++)
+	{
+		QueenRow	row;
+
+		queen_fetch(SPI_tuptable, i, &row);
+		segments[i].base_offset = DatumGetInt64(row.values[0]);
+		segments[i].created_at = DatumGetTimestampTz(row.values[1]);
+		segments[i].message_count = DatumGetInt32(row.values[2]);
+		segments[i].bytes = DatumGetInt32(row.values[3]);
+	}
+	queen_forget_result();
+
+	return rows;
+}
+
+/* Removes the segments of a range, bounded below by the old log_start; answers how many. */
+int64
+queen_segments_remove(int64 partition_id, int64 log_start, int64 next_start)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(log_start));
+	queen_bind(&parameters, Int64GetDatum(next_start));
+	return (int64) queen_execute(&segments_remove, &parameters, 0);
+}
+
+/* Where the log begins now, and how old what it keeps is. */
+void
+queen_partition_set_start(int64 partition_id, int64 log_start, TimestampTz last_at,
+						  TimestampTz oldest_at)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_bind(&parameters, Int64GetDatum(log_start));
+	queen_bind(&parameters, TimestampTzGetDatum(last_at));
+	queen_bind(&parameters, TimestampTzGetDatum(oldest_at));
+	queen_execute(&partition_set_start, &parameters, 0);
+}
+
+/* Removes a partition; it must be empty. */
+void
+queen_partition_delete(int64 partition_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_execute(&partition_delete, &parameters, 0);
 }

@@ -18,7 +18,25 @@ typedef struct QueenPartition
 	text	   *name;
 	int64		log_start;		/* first offset kept */
 	TimestampTz last_at;		/* of the tail when it was removed */
+	TimestampTz oldest_at;		/* no segment kept is older; infinity: none is
+								 * kept */
 } QueenPartition;
+
+/* A segment as retention sees it. */
+typedef struct QueenSegmentSize
+{
+	int64		base_offset;
+	TimestampTz created_at;
+	int32		message_count;
+	int64		bytes;			/* stored, compressed or not */
+} QueenSegmentSize;
+
+/* A place in the order of partitions by the age of what they keep, or kept. */
+typedef struct QueenPartitionAge
+{
+	TimestampTz at;
+	int64		partition_id;
+} QueenPartitionAge;
 
 /* Where the next message of a partition goes. */
 typedef struct QueenTail
@@ -63,5 +81,16 @@ extern void queen_segment_row(SPITupleTable *result, uint64 n, QueenSegmentRow *
 extern bool queen_segment_at(int64 partition_id, int64 log_start, int64 offset,
 							 QueenSegmentRow *segment);
 extern int64 queen_segments_purge(int32 queue_id);
+
+extern int	queen_partitions_older(int32 queue_id, const QueenPartitionAge *after,
+								   TimestampTz before, QueenPartitionAge *found, int limit);
+extern bool queen_partition_idle(int32 queue_id, const QueenPartitionAge *after,
+								 TimestampTz before, QueenPartitionAge *found);
+extern int	queen_segments_oldest(int64 partition_id, int64 offset,
+								  QueenSegmentSize *segments, int limit);
+extern int64 queen_segments_remove(int64 partition_id, int64 log_start, int64 next_start);
+extern void queen_partition_set_start(int64 partition_id, int64 log_start,
+									  TimestampTz last_at, TimestampTz oldest_at);
+extern void queen_partition_delete(int64 partition_id);
 
 #endif							/* QUEEN_LOG_STORE_H */

@@ -10,8 +10,11 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "miscadmin.h"
 
 #include "settings.h"
+#include "utility.h"
+#include "worker.h"
 
 PG_MODULE_MAGIC;
 
@@ -22,4 +25,7 @@ void
 _PG_init(void)
 {
 	queen_define_settings();
+	queen_hook_utility();
+	if (process_shared_preload_libraries_in_progress)
+		queen_worker_register();
 }

@@ -37,6 +37,7 @@ typedef enum OptionType
 	OPTION_INT4,
 	OPTION_INT8,
 	OPTION_INTERVAL,
+	OPTION_AGE,
 	OPTION_WORD
 } OptionType;
 
@@ -58,11 +59,11 @@ static const OptionRule rules[QUEEN_OPTIONS] = {
 	{"max_deliveries", OPTION_INT4, true, 1, MAX_RETRIES},
 	{"on_exhausted", OPTION_WORD, false, 0, 0},
 	{"max_backlog", OPTION_INT8, true, 1, PG_INT64_MAX},
-	{"retention", OPTION_INTERVAL, true, 1, 0},
-	{"completed_retention", OPTION_INTERVAL, true, 1, 0},
+	{"retention", OPTION_AGE, true, 1, 0},
+	{"completed_retention", OPTION_AGE, true, 1, 0},
 	{"retention_bytes", OPTION_INT8, true, 1, PG_INT64_MAX},
 	{"retention_messages", OPTION_INT8, true, 1, PG_INT64_MAX},
-	{"drop_idle_partitions", OPTION_INTERVAL, true, 1, 0},
+	{"drop_idle_partitions", OPTION_AGE, true, 1, 0},
 	{"dedup_window", OPTION_INTERVAL, false, 0, 0},
 	{"delivery_delay", OPTION_INTERVAL, false, 0, 0}
 };
@@ -76,6 +77,7 @@ is_given(const OptionRule *rule, Datum value)
 	switch (rule->type)
 	{
 		case OPTION_INTERVAL:
+		case OPTION_AGE:
 			interval = DatumGetIntervalP(value);
 			return interval->month != NOT_GIVEN_INTERVAL_MONTHS ||
 				interval->day != 0 || interval->time != 0;
@@ -104,6 +106,9 @@ check_option(const OptionRule *rule, Datum value)
 			break;
 		case OPTION_INTERVAL:
 			queen_check_interval(DatumGetIntervalP(value), rule->low == 0, rule->name);
+			break;
+		case OPTION_AGE:
+			queen_check_age(DatumGetIntervalP(value), rule->name);
 			break;
 		case OPTION_WORD:
 			word = text_to_cstring(DatumGetTextPP(value));

@@ -96,6 +96,12 @@ static QueenStatement deletes[] = {
 		" AND s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
 		" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start",
 	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.partition_size s USING queen.partition p"
+		" WHERE p.queue_id OPERATOR(pg_catalog.=) $1"
+		" AND s.partition_id OPERATOR(pg_catalog.=) p.partition_id",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.retention_log WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.seek_move m USING queen.seek_log l"
 		" WHERE l.queue_id OPERATOR(pg_catalog.=) $1"
 		" AND m.seek_id OPERATOR(pg_catalog.=) l.seek_id",

@@ -6,7 +6,8 @@
  * A seek of a whole queue takes the group's lock exclusively: every pop and
  * ack of the group holds it shared to the end of its transaction, so none is in
  * progress, and none of their leases is good afterwards. A seek of one
- * partition takes the cursor's lock. Neither waits for long (locks.c).
+ * partition takes the cursor's lock, and that of retention, which would remove
+ * what the group had done when it looked. Neither waits for long (locks.c).
  *
  * The append locks are not taken: the end is the end of what is committed, and
  * a push that commits later gets an offset behind it.
@@ -195,6 +196,25 @@ find_partition(const Seek *seek, QueenPartition *partition)
 						text_to_cstring(seek->queue->name))));
 }
 
+/*
+ * The one partition of a seek, with its cursor locked. It is found again by
+ * name under the locks: an idle one may have been removed and made anew.
+ */
+static void
+lock_partition(const Seek *seek, QueenPartition *partition)
+{
+	int64		locked;
+
+	find_partition(seek, partition);
+	do
+	{
+		locked = partition->partition_id;
+		queen_lock_retention_in_time(locked);
+		queen_lock_cursor_in_time(locked, seek->group->number);
+		find_partition(seek, partition);
+	} while (partition->partition_id != locked);
+}
+
 /* Locks what the seek moves. */
 static void
 lock_cursors(Seek *seek, text *group_name)
@@ -210,7 +230,7 @@ lock_cursors(Seek *seek, text *group_name)
 	if (made)
 		seek->group->subscription_from = DT_NOBEGIN;	/* it stood nowhere yet */
 	if (seek->partition_name)
-		queen_lock_cursor_in_time(partition.partition_id, seek->group->number);
+		lock_partition(seek, &partition);
 }
 
 /* Refuses a position that the log does not hold. */

@@ -43,6 +43,33 @@ static QueenStatement followed = {
 	SPI_OK_SELECT, 4, {INT4OID, INT4OID, INT8OID, INT8OID}
 };
 
+/* What the seeks of a queue did in one partition. */
+static QueenStatement delete_partition = {
+	"DELETE FROM queen.seek_move WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+	"SELECT m.ctid FROM queen.seek_log l JOIN queen.seek_move m"
+	" ON m.seek_id OPERATOR(pg_catalog.=) l.seek_id AND m.partition_id OPERATOR(pg_catalog.=) $2"
+	" WHERE l.queue_id OPERATOR(pg_catalog.=) $1))",
+	SPI_OK_DELETE, 2, {INT4OID, INT8OID}
+};
+
+/* The first seek from an id on that nobody is just about to undo. */
+static QueenStatement oldest_seek = {
+	"SELECT l.seek_id, l.moved_at FROM queen.seek_log l WHERE l.seek_id OPERATOR(pg_catalog.>=) $1"
+	" ORDER BY l.seek_id LIMIT 1 FOR UPDATE SKIP LOCKED",
+	SPI_OK_SELECT, 1, {INT8OID}
+};
+
+static QueenStatement prune_moves = {
+	"DELETE FROM queen.seek_move WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+	"SELECT m.ctid FROM queen.seek_move m WHERE m.seek_id OPERATOR(pg_catalog.=) $1 LIMIT $2))",
+	SPI_OK_DELETE, 2, {INT8OID, INT4OID}
+};
+
+static QueenStatement prune_log = {
+	"DELETE FROM queen.seek_log WHERE seek_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT8OID}
+};
+
 /* All columns of each table, in its order. */
 static const QueenProbe by_id = {"seek_log", "seek_log_pkey", 8};
 static const QueenProbe moves = {"seek_move", "seek_move_pkey", 5};
@@ -151,5 +178,64 @@ queen_seek_move_next(int64 seek_id, int64 after, QueenSeekMove *move)
 		move->old_acked = queen_spans_decode(row.values[3], &move->nold_acked);
 	move->new_committed = DatumGetInt64(row.values[4]);
 
+	return true;
+}
+
+/* Forgets what seeks did in a partition. */
+void
+queen_seek_moves_delete_partition(int32 queue_id, int64 partition_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int32GetDatum(queue_id));
+	queen_bind(&parameters, Int64GetDatum(partition_id));
+	queen_execute(&delete_partition, &parameters, 0);
+}
+
+/* The first seek from an id on, if it is older than a time. */
+static bool
+find_old_seek(int64 from, TimestampTz before, int64 *seek_id)
+{
+	QueenParameters parameters = {.count = 0};
+	QueenRow	row;
+	bool		old = false;
+
+	queen_bind(&parameters, Int64GetDatum(from));
+	if (queen_execute(&oldest_seek, &parameters, 1) > 0)
+	{
+		queen_fetch(SPI_tuptable, 0, &row);
+		*seek_id = DatumGetInt64(row.values[0]);
+		old = DatumGetTimestampTz(row.values[1]) < before;
+	}
+	queen_forget_result();
+
+	return old;
+}
+
+/*
+ * Forgets the first seek from oldest on, which moves on, if it is older than a
+ * time; in pieces, where it moved many cursors. False where there is none.
+ */
+bool
+queen_seek_prune(int64 *oldest, TimestampTz before, int limit, int64 *removed)
+{
+	QueenParameters moves = {.count = 0};
+	QueenParameters log = {.count = 0};
+	int64		seek_id;
+	int64		count;
+
+	if (!find_old_seek(*oldest, before, &seek_id))
+		return false;
+	queen_bind(&moves, Int64GetDatum(seek_id));
+	queen_bind(&moves, Int32GetDatum(limit));
+	count = (int64) queen_execute(&prune_moves, &moves, 0);
+	*removed += count;
+	*oldest = seek_id;
+	if (count < limit)
+	{
+		queen_bind(&log, Int64GetDatum(seek_id));
+		*removed += (int64) queen_execute(&prune_log, &log, 0);
+		*oldest = seek_id + 1;
+	}
 	return true;
 }

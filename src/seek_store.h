@@ -35,6 +35,8 @@ extern bool queen_seek_by_id(int64 seek_id, QueenSeekRecord *record);
 extern void queen_seek_set_undone(int64 seek_id);
 extern void queen_seek_move_insert(int64 seek_id, const QueenSeekMove *move);
 extern bool queen_seek_is_followed(const QueenGroup *group, int64 seek_id, int64 partition_id);
+extern void queen_seek_moves_delete_partition(int32 queue_id, int64 partition_id);
+extern bool queen_seek_prune(int64 *oldest, TimestampTz before, int limit, int64 *removed);
 extern bool queen_seek_move_next(int64 seek_id, int64 after, QueenSeekMove *move);
 
 #endif							/* QUEEN_SEEK_STORE_H */

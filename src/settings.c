@@ -13,7 +13,9 @@
 
 #include <limits.h>
 
+#include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/varlena.h"
 
 #include "settings.h"
 
@@ -22,6 +24,49 @@ int			queen_deferred_buffer = 64 * 1024;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
 int			queen_seek_timeout = 10000;
+int			queen_naptime = 10000;
+int			queen_max_workers = 2;
+int			queen_history_age = 30 * 24 * 60;
+char	   *queen_databases = NULL;
+
+/* The names in a list of databases; NIL and false where it is none. */
+static bool
+split_databases(const char *value, List **names)
+{
+	char	   *copy = pstrdup(value);
+
+	return SplitIdentifierString(copy, ',', names);
+}
+
+/* Refuses what is not a list of names. */
+static bool
+check_databases(char **value, void **extra, GucSource source)
+{
+	List	   *names;
+	bool		good = *value == NULL || split_databases(*value, &names);
+
+	if (!good)
+		GUC_check_errdetail("List syntax is invalid.");
+	return good;
+}
+
+/* Whether the worker is to serve a database, which says that it is a template. */
+bool
+queen_serves_database(const char *name, bool is_template)
+{
+	List	   *names;
+	ListCell   *cell;
+
+	if (queen_databases == NULL || queen_databases[0] == '\0' ||
+		!split_databases(queen_databases, &names))
+		return !is_template;
+	foreach(cell, names)
+	{
+		if (strcmp(lfirst(cell), name) == 0)
+			return true;
+	}
+	return false;
+}
 
 /* Called once, when the library is loaded. */
 void
@@ -61,6 +106,34 @@ queen_define_settings(void)
 							&queen_seek_timeout,
 							10000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomStringVariable("queen.databases",
+							   "Names the databases that the worker serves.",
+							   "An empty list means all that have the extension and are no templates.",
+							   &queen_databases,
+							   "",
+							   PGC_SIGHUP, GUC_LIST_INPUT, check_databases, NULL, NULL);
+
+	DefineCustomIntVariable("queen.naptime",
+							"Sets the time between two passes of the worker over a database.",
+							NULL,
+							&queen_naptime,
+							10000, 100, 3600 * 1000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.max_workers",
+							"Sets the number of databases that are worked on at once.",
+							NULL,
+							&queen_max_workers,
+							2, 1, 64,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.history_age",
+							"Sets the age from which the worker removes rows of the histories.",
+							"Seeks older than that cannot be undone. Zero keeps all.",
+							&queen_history_age,
+							30 * 24 * 60, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MIN, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("queen");
 }

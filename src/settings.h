@@ -13,7 +13,12 @@ extern int	queen_deferred_buffer;
 extern int	queen_max_message_bytes;
 extern int	queen_max_partition_locks;
 extern int	queen_seek_timeout;
+extern int	queen_naptime;		/* milliseconds */
+extern int	queen_max_workers;
+extern int	queen_history_age;	/* minutes; 0: for ever */
+extern char *queen_databases;
 
 extern void queen_define_settings(void);
+extern bool queen_serves_database(const char *name, bool is_template);
 
 #endif							/* QUEEN_SETTINGS_H */

@@ -1,0 +1,344 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintain.c
+ *	  One pass of maintenance: the steps, in turn, until all are done or time
+ *	  is up.
+ *
+ * A step is run again and again, each time in a transaction of its own that
+ * locks the extension in share mode first and looks whether it still is there:
+ * DROP EXTENSION locks it exclusively before anything that belongs to it, so it
+ * waits for a step, and no step is in its way. That lock, too, is only tried.
+ *
+ * A step that fails has no other turn in this pass and is held back for some
+ * time, longer each time; the others go on. What a pass did is noted where
+ * something was done or went wrong, else once a minute: an idle database is
+ * hardly written to.
+ *
+ * What outlives a transaction is in "queen pass", as long as the pass.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_extension.h"
+#include "commands/extension.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "history.h"
+#include "idle.h"
+#include "maintain.h"
+#include "retention.h"
+#include "statement.h"
+#include "worker_store.h"
+
+PG_FUNCTION_INFO_V1(queen_maintain_by_hand);
+
+/* How long a pass lasts before the worker leaves the database again. */
+#define PASS_MS			1000
+
+/* How often a pass that did nothing is noted. */
+#define NOTE_EVERY		(60 * USECS_PER_SEC)
+
+/* How long a step is held back after a failure, at first and at most. */
+#define FIRST_BACKOFF_MS	10000
+#define LAST_BACKOFF_MS		600000
+
+const QueenTask queen_steps[] = {
+	{"retention", queen_retention_step},
+	{"idle partitions", queen_idle_step},
+	{"history", queen_history_step},
+};
+const int	queen_nsteps = lengthof(queen_steps);
+
+/* A step in a pass. */
+typedef struct StepRun
+{
+	const QueenTask *step;
+	bool		active;			/* has more to do */
+	bool		failed;
+	QueenPass	pass;
+	QueenStepState state;
+	QueenStepResult result;
+} StepRun;
+
+/* The steps of a pass, none of them begun. */
+static StepRun *
+begin_runs(QueenWalks *walks)
+{
+	StepRun    *runs = palloc0(sizeof(StepRun) * queen_nsteps);
+
+	for (int i = 0; i < queen_nsteps; i++)
+	{
+		runs[i].step = &queen_steps[i];
+		runs[i].active = true;
+		runs[i].pass.walks = walks;
+	}
+	return runs;
+}
+
+/* Locks the extension against being dropped; false where it is gone, or goes. */
+static bool
+lock_extension(void)
+{
+	Oid			extension = get_extension_oid("queen", true);
+	LOCKTAG		tag;
+
+	if (!OidIsValid(extension))
+		return false;
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId, extension, 0);
+	if (LockAcquire(&tag, AccessShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	AcceptInvalidationMessages();
+	return get_extension_oid("queen", true) == extension;
+}
+
+/* Begins a transaction of the worker; false, and none, where queen is gone. */
+static bool
+begin_transaction(const char *what)
+{
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	pgstat_report_activity(STATE_RUNNING, what);
+	if (lock_extension())
+		return true;
+	PopActiveSnapshot();
+	AbortCurrentTransaction();
+	return false;
+}
+
+/* And ends it. */
+static void
+end_transaction(void)
+{
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	pgstat_report_stat(false);
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+/* Runs a step once, in the transaction that is open. */
+static void
+run_step(StepRun *run)
+{
+	queen_begin(NULL);
+	run->active = run->step->run(&run->pass, &run->result.done);
+	queen_end();
+}
+
+/* The lines of context of an error. */
+static void
+add_context(void *arg)
+{
+	errcontext("step \"%s\" of queen's maintenance", (const char *) arg);
+}
+
+/* Logs the error that was caught and keeps it; the transaction is undone. */
+static void
+take_error(StepRun *run, MemoryContext memory)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(memory);
+	error = CopyErrorData();
+	EmitErrorReport();
+	FlushErrorState();
+	AbortCurrentTransaction();
+	MemoryContextSwitchTo(memory);
+	run->result.error = error->message;
+	run->result.sqlstate = pstrdup(unpack_sql_state(error->sqlerrcode));
+	run->result.context = error->context;
+	run->failed = true;
+	run->active = false;
+}
+
+/* Runs a step once in a transaction of its own; false where queen is gone. */
+static bool
+run_alone(StepRun *run, MemoryContext memory)
+{
+	QueenTally	tally = run->pass.tally;
+	int64		done = run->result.done;
+	volatile bool here = true;
+
+	PG_TRY();
+	{
+		ErrorContextCallback callback = {
+			.previous = error_context_stack,
+			.callback = add_context,
+			.arg = (void *) run->step->name
+		};
+
+		error_context_stack = &callback;
+		here = begin_transaction(run->step->name);
+		if (here)
+		{
+			run_step(run);
+			end_transaction();
+		}
+		error_context_stack = callback.previous;
+	}
+	PG_CATCH();
+	{
+		run->pass.tally = tally;
+		run->result.done = done;
+		take_error(run, memory);
+	}
+	PG_END_TRY();
+
+	MemoryContextSwitchTo(memory);
+	return here;
+}
+
+/* Reads which steps are held back. */
+static bool
+read_states(StepRun *runs)
+{
+	if (!begin_transaction("reading the state of the steps"))
+		return false;
+	queen_begin(NULL);
+	for (int i = 0; i < queen_nsteps; i++)
+	{
+		queen_step_read(runs[i].step->name, &runs[i].state);
+		runs[i].active = runs[i].state.not_before <= GetCurrentTimestamp();
+	}
+	queen_end();
+	end_transaction();
+	return true;
+}
+
+/* Counts a failure, or forgets the ones before. */
+static void
+settle(StepRun *run, TimestampTz now)
+{
+	int64		ms = FIRST_BACKOFF_MS;
+
+	if (!run->failed)
+	{
+		run->state.failures = 0;
+		run->state.not_before = DT_NOBEGIN;
+		return;
+	}
+	for (int i = 0; i < run->state.failures && ms < LAST_BACKOFF_MS; i++)
+		ms *= 2;
+	run->state.failures++;
+	run->state.not_before = TimestampTzPlusMilliseconds(now, Min(ms, LAST_BACKOFF_MS));
+}
+
+/* Whether a row of what a step did is worth writing. */
+static bool
+is_worth_noting(const StepRun *run, bool was_failing, TimestampTz now)
+{
+	return run->failed || was_failing || run->result.done > 0 ||
+		run->state.noted_at <= now - NOTE_EVERY || run->state.noted_at > now;
+}
+
+/* Writes down what became of the steps that were not held back. */
+static bool
+write_states(StepRun *runs)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!begin_transaction("noting what the steps did"))
+		return false;
+	queen_begin(NULL);
+	for (int i = 0; i < queen_nsteps; i++)
+	{
+		bool		was_failing = runs[i].state.failures > 0;
+
+		if (runs[i].state.not_before > now)
+			continue;
+		settle(&runs[i], now);
+		if (is_worth_noting(&runs[i], was_failing, now))
+			queen_step_write(runs[i].step->name, &runs[i].state, &runs[i].result, now);
+	}
+	queen_end();
+	end_transaction();
+	return true;
+}
+
+/* The steps in turn, until none has more to do or time is up; false where queen is gone. */
+static bool
+run_all(StepRun *runs, bool *more, MemoryContext memory)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), PASS_MS);
+	bool		going_on = true;
+
+	while (going_on && GetCurrentTimestamp() < end)
+	{
+		going_on = false;
+		for (int i = 0; i < queen_nsteps; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (runs[i].active && !run_alone(&runs[i], memory))
+				return false;
+			going_on |= runs[i].active;
+		}
+	}
+	*more = going_on;
+	for (int i = 0; i < queen_nsteps; i++)
+	{
+		runs[i].pass.over = true;
+		if ((runs[i].active || runs[i].failed) && !run_alone(&runs[i], memory))
+			return false;
+	}
+	return true;
+}
+
+/* A pass of the worker. */
+bool
+queen_maintain(QueenWalks *walks, bool *more)
+{
+	MemoryContext memory = AllocSetContextCreate(TopMemoryContext, "queen pass",
+												 ALLOCSET_DEFAULT_SIZES);
+	StepRun    *runs;
+
+	MemoryContextSwitchTo(memory);
+	runs = begin_runs(walks);
+	return read_states(runs) && run_all(runs, more, memory) && write_states(runs);
+}
+
+/*
+ * The same in the caller's transaction: an error ends it, nothing is held back
+ * and nothing noted. Answers a row for each step.
+ */
+Datum
+queen_maintain_by_hand(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	QueenWalks *walks = palloc0(sizeof(QueenWalks));
+	StepRun    *runs = begin_runs(walks);
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), PASS_MS);
+
+	InitMaterializedSRF(fcinfo, 0);
+	queen_begin("queen.maintain()");
+	queen_end();
+	for (int i = 0; i < queen_nsteps; i++)
+	{
+		StepRun    *run = &runs[i];
+		Datum		values[3];
+		bool		nulls[3] = {false};
+
+		for (run->active = true; run->active && GetCurrentTimestamp() < end;)
+		{
+			CHECK_FOR_INTERRUPTS();
+			run_step(run);
+		}
+		values[2] = BoolGetDatum(run->active);
+		run->pass.over = true;
+		if (run->active)
+			run_step(run);
+		values[0] = CStringGetTextDatum(run->step->name);
+		values[1] = Int64GetDatum(run->result.done);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintain.h
+ *	  The steps of maintenance, and where each of them goes on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_MAINTAIN_H
+#define QUEEN_MAINTAIN_H
+
+#include "access/transam.h"
+#include "datatype/timestamp.h"
+
+#define QUEEN_WALKS 256
+
+/*
+ * Where the walks over the partitions of one queue stand. All of it are hints:
+ * a walk that is forgotten begins at the bottom.
+ */
+typedef struct QueenWalk
+{
+	int32		queue_id;
+	TimestampTz marked_at;		/* when the mark was last set to the bottom */
+	TimestampTz mark;			/* no partition has anything older */
+	TimestampTz done_at;		/* the walk over what groups may have done; it */
+	int64		done_id;		/* begins at the mark where done_id is 0 */
+	TimestampTz done_left;		/* the oldest that it left behind */
+	TimestampTz idle_marked_at; /* the same two for partitions that are idle */
+	TimestampTz idle_mark;
+	int64		size_id;		/* the walk over sizes: the last partition
+								 * seen */
+} QueenWalk;
+
+/* One for each queue, by its id; two that share a place forget. */
+typedef struct QueenWalks
+{
+	QueenWalk	walks[QUEEN_WALKS];
+	TimestampTz safe_at;		/* what transactions wrote before it can be
+								 * seen */
+	TimestampTz epoch_at;		/* will be, once no transaction before
+								 * epoch_xid runs */
+	TransactionId epoch_xid;
+	int64		oldest_seek;	/* nothing before these is kept of the
+								 * histories */
+	int64		oldest_retention;
+	int64		oldest_redrive;
+} QueenWalks;
+
+/* What retention removed from one queue in a pass. */
+typedef struct QueenTally
+{
+	int32		queue_id;
+	int64		partitions;
+	int64		segments;
+	int64		messages;
+	int64		bytes;
+	int64		unread;			/* messages, once for each group that had not
+								 * done them */
+} QueenTally;
+
+/* What one pass keeps between the transactions of a step. */
+typedef struct QueenPass
+{
+	QueenWalks *walks;
+	bool		over;			/* time is up: only write down what was done */
+	int32		queue_id;		/* where the walk over queues stands */
+	int			rule;			/* which walk over its partitions is on */
+	TimestampTz at;				/* and where that one stands */
+	int64		partition_id;
+	TimestampTz left;			/* the oldest that it left behind */
+	int64		looks;			/* partitions looked at for nothing */
+	QueenTally	tally;
+} QueenPass;
+
+/*
+ * A step does a bounded piece of work in the transaction that runs, and adds to
+ * done what it did. It answers false where there is nothing more for now, and
+ * must be good to be called again after an error. It tries queen's locks only.
+ */
+typedef bool (*QueenTaskFunction) (QueenPass *pass, int64 *done);
+
+typedef struct QueenTask
+{
+	const char *name;
+	QueenTaskFunction run;
+} QueenTask;
+
+extern const QueenTask queen_steps[];
+extern const int queen_nsteps;
+
+/* One pass, in transactions of its own; false where the extension is gone. */
+extern bool queen_maintain(QueenWalks *walks, bool *more);
+
+/* The walk of a queue; a new one begins at the bottom. */
+static inline QueenWalk *
+queen_walk(QueenWalks *walks, int32 queue_id)
+{
+	QueenWalk  *walk = &walks->walks[queue_id % QUEEN_WALKS];
+
+	if (walk->queue_id != queue_id)
+	{
+		MemSet(walk, 0, sizeof(QueenWalk));
+		walk->queue_id = queue_id;
+		walk->mark = walk->idle_mark = walk->done_at = DT_NOBEGIN;
+	}
+	return walk;
+}
+
+#endif							/* QUEEN_MAINTAIN_H */
