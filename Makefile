@@ -21,6 +21,7 @@ OBJS = \
 	src/frame.o \
 	src/crc.o \
 	src/slice.o \
+	src/fingerprint.o \
 	src/message.o \
 	src/queue_store.o \
 	src/log_store.o \
@@ -28,18 +29,25 @@ OBJS = \
 	src/cursor_store.o \
 	src/dead_letter_store.o \
 	src/seek_store.o \
+	src/dedup_store.o \
+	src/schedule_store.o \
 	src/queue.o \
 	src/reader.o \
 	src/cursor.o \
 	src/spans.o \
 	src/group.o \
+	src/known.o \
+	src/runs.o \
+	src/dedup.o \
 	src/log.o \
+	src/schedule.o \
 	src/lease.o \
 	src/failure.o \
 	src/claim.o \
 	src/arguments.o \
 	src/items.o \
 	src/push.o \
+	src/delay.o \
 	src/pop.o \
 	src/ack.o \
 	src/nack.o \
@@ -65,6 +73,8 @@ REGRESS_TESTS = \
 	nack \
 	seek \
 	replay \
+	delay \
+	dedup \
 	queues \
 	views \
 	bytes \
@@ -83,6 +93,8 @@ ISOLATION_TESTS = \
 	many_partitions \
 	backlog \
 	seek_race \
+	dedup_race \
+	schedule_race \
 	portal_lock
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links

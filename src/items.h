@@ -11,13 +11,15 @@
 #include "utils/jsonb.h"
 
 #include "frame.h"
+#include "log.h"
 #include "payload.h"
 
 typedef struct QueenItem
 {
 	QueenMessage message;
 	text	   *partition;		/* NULL: none is named */
-	int64		offset;			/* where it went */
+	TimestampTz deliver_at;		/* -infinity: at once */
+	QueenPlaced placed;			/* where it went */
 } QueenItem;
 
 extern QueenItem *queen_parse_items(QueenPayload argument, uint32 *count);

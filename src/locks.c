@@ -10,9 +10,9 @@
  * All are held to the end of the transaction or of the savepoint that took
  * them, but for those that a pop gives back because it took nothing.
  *
- * Order: queue creation, queue, queue append, partition creation (by name),
- * group creation, group, partition append (ascending), cursors (ascending).
- * What is only tried may be taken out of order.
+ * Order: queue creation, queue, queue append, schedule, partition creation (by
+ * name), group creation, group, partition append (ascending), cursors
+ * (ascending). What is only tried may be taken out of order.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,6 +38,7 @@
 #define LOCK_GROUP_CREATION			0x5107
 #define LOCK_PARTITION_CREATION		0x5108
 #define LOCK_GROUP_NUMBER			0x5109
+#define LOCK_SCHEDULE				0x5110
 
 /* The tag of a kind and 64 bits. */
 static void
@@ -106,11 +107,18 @@ acquire_in_time(uint64 key, uint16 kind, LOCKMODE mode)
 	return taken;
 }
 
+/* Takes a lock if that needs no waiting. */
+static bool
+try_acquire_mode(uint64 key, uint16 kind, LOCKMODE mode)
+{
+	return take(key, kind, mode, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
 /* Takes a lock if nobody else has it. */
 static bool
 try_acquire(uint64 key, uint16 kind)
 {
-	return take(key, kind, ExclusiveLock, true) != LOCKACQUIRE_NOT_AVAIL;
+	return try_acquire_mode(key, kind, ExclusiveLock);
 }
 
 /* Gives a lock back before the transaction ends. */
@@ -186,6 +194,17 @@ queen_lock_queue_append(int32 queue_id, bool many)
 	return true;
 }
 
+/* The same for whoever does not wait; each tells whether partitions need their own. */
+bool
+queen_try_lock_queue_append(int32 queue_id, bool *each)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, (uint32) queue_id, LOCK_QUEUE_APPEND);
+	*each = !queen_lock_held(&tag, ExclusiveLock);
+	return !*each || try_acquire_mode((uint32) queue_id, LOCK_QUEUE_APPEND, ShareLock);
+}
+
 /* For whoever removes what all partitions hold. */
 void
 queen_lock_queue_append_alone(int32 queue_id)
@@ -198,6 +217,44 @@ void
 queen_lock_partition_append(int64 partition_id)
 {
 	acquire((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
+}
+
+/* The same for whoever passes over what is taken. */
+bool
+queen_try_lock_partition_append(int64 partition_id)
+{
+	return try_acquire((uint64) partition_id, LOCK_PARTITION_APPEND);
+}
+
+/* A queue that is being dropped is passed over. */
+bool
+queen_try_lock_queue(int32 queue_id)
+{
+	return try_acquire_mode((uint32) queue_id, LOCK_QUEUE, ShareLock);
+}
+
+/*
+ * Held by whoever takes scheduled messages of a partition, to move, cancel or
+ * put them off. Not by pushes, which only add to them.
+ */
+void
+queen_lock_schedule(int32 queue_id, const char *partition, int len)
+{
+	acquire(name_key(queue_id, partition, len), LOCK_SCHEDULE, ExclusiveLock);
+}
+
+/* The same for whoever passes over what is taken. */
+bool
+queen_try_lock_schedule(int32 queue_id, const char *partition, int len)
+{
+	return try_acquire(name_key(queue_id, partition, len), LOCK_SCHEDULE);
+}
+
+/* For whoever cannot append to the partition after all. */
+void
+queen_unlock_schedule(int32 queue_id, const char *partition, int len)
+{
+	release(name_key(queue_id, partition, len), LOCK_SCHEDULE, ExclusiveLock);
 }
 
 /* Held by whoever reads and writes a cursor. */
@@ -243,6 +300,13 @@ queen_lock_group_creation(int32 queue_id, const char *name, int len, bool in_tim
 		acquire_in_time(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
 	else
 		acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+}
+
+/* The same for whoever does not wait. */
+bool
+queen_try_lock_partition_creation(int32 queue_id, const char *name, int len)
+{
+	return try_acquire(name_key(queue_id, name, len), LOCK_PARTITION_CREATION);
 }
 
 /* For whoever found the group made when the lock was granted. */
