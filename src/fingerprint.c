@@ -112,7 +112,7 @@ static inline uint32
 bit_of(const QueenPrint *print, int word)
 {
 	uint32		key = (uint32) (print->hash >> 32) ^ ((uint32) (uint16) print->stamp << 16) ^
-		(uint32) print->hash * 0x9e3779b1;
+	(uint32) print->hash * 0x9e3779b1;
 
 	return (uint32) 1 << ((key * salts[word]) >> 27);
 }

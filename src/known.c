@@ -29,33 +29,8 @@
 #include "settings.h"
 
 /* Bits for each id that a filter has room for, and when memory is scarce. */
-#define ROOMY_BITS	16
+#define ROOMY_BITS	20
 #define SCARCE_BITS	11
-
-#define MAX_FILTERS 16
-
-/* Ids that were taken in one after the other. */
-typedef struct Filter
-{
-	uint8	   *bits;
-	uint32		blocks;
-	uint32		room;			/* for so many ids */
-	uint32		count;
-	TimestampTz newest;			/* of them */
-} Filter;
-
-/* Lives as long as the session, or until its memory is needed. */
-struct QueenKnown
-{
-	int64		partition_id;	/* the key */
-	uint64		looked_up;		/* ids, the long way */
-	uint64		used;			/* when, in calls of this session */
-	Filter		filters[MAX_FILTERS];	/* oldest first */
-	int			nfilters;
-	TimestampTz dropped;		/* newest id of filters that were dropped */
-	uint64	   *nonces;			/* of the runs taken in */
-	int			nnonces;
-};
 
 static HTAB *table = NULL;
 static MemoryContext memory_of_table = NULL;
@@ -96,7 +71,7 @@ find_entry(int64 partition_id, bool make)
 
 /* Bytes of a filter. */
 static size_t
-filter_bytes(const Filter *filter)
+filter_bytes(const QueenKnownFilter *filter)
 {
 	return (size_t) filter->blocks * QUEEN_FILTER_BLOCK;
 }
@@ -111,7 +86,7 @@ drop_filters(QueenKnown *known, int count)
 		pfree(known->filters[i].bits);
 	}
 	known->nfilters -= count;
-	memmove(known->filters, known->filters + count, sizeof(Filter) * known->nfilters);
+	memmove(known->filters, known->filters + count, sizeof(QueenKnownFilter) * known->nfilters);
 }
 
 /* Forgets all of a partition; the entry goes on counting. */
@@ -153,13 +128,13 @@ add_filter(QueenKnown *known, uint64 room)
 	size_t		allowed = (size_t) queen_dedup_memory * 1024;
 	size_t		least = room / 2 * SCARCE_BITS / BITS_PER_BYTE;
 	size_t		wanted = room * ROOMY_BITS / BITS_PER_BYTE;
-	Filter	   *filter = &known->filters[known->nfilters];
+	QueenKnownFilter *filter = &known->filters[known->nfilters];
 	QueenKnown *other;
 	size_t		bytes;
 
 	while (bytes_used + wanted > allowed && (other = least_used(known)) != NULL)
 		drop_all(other);
-	if (known->nfilters == MAX_FILTERS || bytes_used + least > allowed)
+	if (known->nfilters == QUEEN_KNOWN_FILTERS || bytes_used + least > allowed)
 		return false;
 	bytes = Min(wanted, allowed - bytes_used);
 	filter->bits = MemoryContextAllocExtended(memory_of_table, bytes,
@@ -176,7 +151,7 @@ add_filter(QueenKnown *known, uint64 room)
 
 /* The block of an id: in the order of hashes, so that sorted sets walk straight. */
 static uint8 *
-block_of(const Filter *filter, const QueenPrint *print)
+block_of(const QueenKnownFilter *filter, const QueenPrint *print)
 {
 	return filter->bits + (size_t) queen_print_part(print->hash, filter->blocks) * QUEEN_FILTER_BLOCK;
 }
@@ -185,7 +160,7 @@ block_of(const Filter *filter, const QueenPrint *print)
 static bool
 take_in(QueenKnown *known, uint64 total, const QueenPrint *prints, uint32 count)
 {
-	Filter	   *filter = known->nfilters > 0 ? &known->filters[known->nfilters - 1] : NULL;
+	QueenKnownFilter *filter = known->nfilters > 0 ? &known->filters[known->nfilters - 1] : NULL;
 
 	if (filter == NULL || filter->count + count > filter->room)
 	{

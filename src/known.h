@@ -13,7 +13,30 @@
 /* Partitions that remember fewer ids are looked through run by run. */
 #define QUEEN_KNOWN_PRINTS (128 * 1024)
 
-typedef struct QueenKnown QueenKnown;
+#define QUEEN_KNOWN_FILTERS 16
+
+/* A filter over ids that were taken in one after the other. */
+typedef struct QueenKnownFilter
+{
+	uint8	   *bits;
+	uint32		blocks;
+	uint32		room;			/* for so many ids */
+	uint32		count;
+	TimestampTz newest;			/* of them */
+} QueenKnownFilter;
+
+/* Lives as long as the session, or until its memory is needed. */
+typedef struct QueenKnown
+{
+	int64		partition_id;	/* the key */
+	uint64		looked_up;		/* ids, the long way */
+	uint64		used;			/* when, in calls of this session */
+	QueenKnownFilter filters[QUEEN_KNOWN_FILTERS];	/* oldest first */
+	int			nfilters;
+	TimestampTz dropped;		/* newest id of filters that were dropped */
+	uint64	   *nonces;			/* of the runs taken in */
+	int			nnonces;
+} QueenKnown;
 
 /* Reads all fingerprints of a run, those since the horizon; answers how many. */
 typedef uint32 (*QueenReadRun) (const QueenMemory *memory, const QueenRun *run,

@@ -36,12 +36,12 @@ typedef struct QueenLane
 	text	   *name;			/* of the partition */
 	QueenMessage *messages;
 	uint32		count;
-	bool		copies;			/* of messages that were pushed before: neither
-								 * deduplicated nor remembered */
-	const TimestampTz *deliver_at;	/* of each message, -infinity: at once; NULL:
-									 * all at once */
-	const TimestampTz *pushed_at;	/* for messages whose time has come: accepted
-									 * and found new back then */
+	bool		copies;			/* of messages that were pushed before:
+								 * neither deduplicated nor remembered */
+	const TimestampTz *deliver_at;	/* of each message, -infinity: at once;
+									 * NULL: all at once */
+	const TimestampTz *pushed_at;	/* for messages whose time has come:
+									 * accepted and found new back then */
 
 	/* From here on the append's own. */
 	QueenPartition partition;

@@ -59,6 +59,7 @@ static struct
 	const char *option;
 	QueenStatement statement;
 }			resets[QUEEN_OPTIONS] = {
+
 	RESET("partitions"), RESET("lease"), RESET("retry_limit"), RESET("retry_delay"),
 	RESET("max_deliveries"), RESET("on_exhausted"), RESET("max_backlog"),
 	RESET("retention"), RESET("completed_retention"), RESET("retention_bytes"),
