@@ -239,9 +239,9 @@ SELECT pg_temp.fails('SELECT queen.purge_dedup(''none'')');
 SELECT pg_temp.fails('SELECT queen.purge_dedup(''purge'', 0)');
 SELECT pg_temp.fails('SELECT queen.purge_dedup(''purge'', NULL)');
 -- Damage is told, and nothing is appended.
-UPDATE queen.dedup_run r SET entries = substr(entries, 1, length(entries) - 1) FROM queen.partitions p WHERE p.partition_id = r.partition_id AND p.queue = 'many' AND p.partition = 'single';
+WITH damaged AS (UPDATE queen.dedup_run r SET entries = substr(entries, 1, length(entries) - 1) FROM queen.partitions p WHERE p.partition_id = r.partition_id AND p.queue = 'many' AND p.partition = 'single' RETURNING 1) SELECT count(*) > 0 AS damaged FROM damaged;
 SELECT pg_temp.fails('SELECT queen.push_items(''many'', ''[{"payload": 1, "partition": "single", "transactionId": "id 5"}]'')');
-DELETE FROM queen.dedup_run r USING queen.partitions p WHERE p.partition_id = r.partition_id AND p.queue = 'many' AND p.partition = 'single';
+WITH gone AS (DELETE FROM queen.dedup_run r USING queen.partitions p WHERE p.partition_id = r.partition_id AND p.queue = 'many' AND p.partition = 'single' RETURNING 1) SELECT count(*) > 0 AS gone FROM gone;
 SELECT pg_temp.fails('SELECT queen.push(''many'', ''1'', ''single'', ''id 5'')');
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
 SELECT (SELECT count(*) FROM queen.scheduled) AS scheduled, (SELECT count(*) FROM queen.dedup) AS dedup, (SELECT count(*) FROM queen.dedup_run) AS runs, (SELECT count(*) FROM queen.dedup_due) AS due;

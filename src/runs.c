@@ -5,7 +5,7 @@
  *
  * New fingerprints stand in the newest version of the partition's memory, at
  * most RECENT_PRINTS of them; the push that has no room there writes all of them
- * as a run, sorted by hash. When 8 or 16 runs of about one size stand side by
+ * as a run, sorted by hash. When 4 or 16 runs of about one size stand side by
  * side they are merged into one, so an id is written a handful of times and a
  * partition has few runs, in the order of time. Runs are never changed, and go
  * as a whole when all in them is older than the window.
@@ -46,7 +46,7 @@
 #define TOP_LEVEL		5
 
 /* How many runs are merged into one: of large ones more, as that writes more. */
-#define FANOUT(level)	((level) < LARGE_LEVEL ? 8 : 16)
+#define FANOUT(level)	((level) < LARGE_LEVEL ? 4 : 16)
 
 /* How far from where evenly spread hashes have it a fingerprint is looked for. */
 #define STRETCH			96
