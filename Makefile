@@ -19,12 +19,14 @@ OBJS = \
 	src/guard.o \
 	src/json_text.o \
 	src/process.o \
+	src/soon.o \
 	src/check.o \
 	src/payload.o \
 	src/spool.o \
 	src/frame.o \
 	src/crc.o \
 	src/slice.o \
+	src/fingerprint.o \
 	src/message.o \
 	src/queue_store.o \
 	src/grant_store.o \
@@ -35,15 +37,21 @@ OBJS = \
 	src/seek_store.o \
 	src/retention_store.o \
 	src/worker_store.o \
+	src/dedup_store.o \
+	src/schedule_store.o \
 	src/queue.o \
 	src/reader.o \
 	src/cursor.o \
 	src/spans.o \
 	src/group.o \
+	src/known.o \
+	src/runs.o \
+	src/dedup.o \
 	src/log.o \
 	src/lanes.o \
 	src/deferred.o \
 	src/deferred_append.o \
+	src/schedule.o \
 	src/lease.o \
 	src/failure.o \
 	src/trace.o \
@@ -57,6 +65,7 @@ OBJS = \
 	src/push.o \
 	src/push_deferred.o \
 	src/push_row.o \
+	src/delay.o \
 	src/pop.o \
 	src/ack.o \
 	src/nack.o \
@@ -79,6 +88,7 @@ OBJS = \
 	src/retention_walk.o \
 	src/idle.o \
 	src/history.o \
+	src/due.o \
 	src/retain.o \
 	src/maintain.o \
 	src/worker.o \
@@ -108,6 +118,8 @@ REGRESS_TESTS = \
 	redrive \
 	retention \
 	worker \
+	delay \
+	dedup \
 	queues \
 	grants \
 	views \
@@ -130,7 +142,9 @@ ISOLATION_TESTS = \
 	seek_race \
 	portal_lock \
 	redrive_race \
-	retention_race
+	retention_race \
+	dedup_race \
+	schedule_race
 
 # pg_regress looks in INPUTDIR/sql, /specs and /expected: a directory of links
 # shows it sql-tests/ that way. The later --inputdir wins over PGXS's own.

@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS queen;
 RESET client_min_messages;
 \set QUIET off
-SELECT queen.create_queue('bytes');
+SELECT queen.create_queue('bytes', dedup_window => '0');
 CREATE TEMP TABLE bodies (n serial, what text, body text);
 INSERT INTO bodies (what, body) VALUES
 	('order of keys', '{"z":1,"a":2,"m":{"y":1,"b":2}}'),
@@ -54,7 +54,7 @@ SELECT md5((SELECT string_agg(set_byte('\x00', 0, n), '' ORDER BY n) FROM genera
 SELECT DISTINCT queen.reject(lease) FROM generate_series(1, 3) n, LATERAL queen.pop('bytes', 'dead', batch => n / n, partition => 'raw');
 SELECT message_offset, payload IS NULL AS no_json, md5(body) FROM queen.dead_letters WHERE queue = 'bytes' AND partition = 'raw' ORDER BY 1;
 -- Bytes that would be a text are bytes still.
-SELECT queen.push('bytes', '{'::bytea, 'braces') IS NOT NULL AS taken;
+SELECT status FROM queen.push('bytes', '{'::bytea, 'braces');
 SELECT payload, body FROM queen.pop('bytes', 'braces', partition => 'braces', auto_ack => true);
 -- Arguments from a table: short ones, and long ones kept outside of the row or compressed.
 CREATE TEMP TABLE source (queue text, payload text, j json, b bytea, p queen.payload, partition text, id text, headers jsonb);

@@ -19,10 +19,12 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('reset_queue_option', 'name=''odd'';option=''lease'''),
 	('pause_queue', 'name=''odd'''), ('resume_queue', 'name=''odd'''), ('purge', 'queue=''odd'''),
 	('drop_queue', 'name=''odd'';cascade=true'),
-	('push', 'queue=''odd'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'''),
+	('push', 'queue=''odd'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'';delay=''0'''),
 	('push_batch', 'queue=''odd'';payloads=''[1]'';partition=''p'''),
 	('push_items', 'queue=''odd'';items=''[{"payload": 1}]'''),
 	('push_deferred', 'queue=''odd'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'''),
+	('cancel_scheduled', 'scheduled_id=WAITING'), ('reschedule', 'scheduled_id=WAITING;delay=''1 h'';deliver_at=NULL'),
+	('deliver_scheduled', 'queue=''odd'';max_messages=1'), ('purge_dedup', 'queue=''odd'';max_partitions=1'),
 	('pop', 'queue=''odd'';consumer_group=''g'';batch=1;partition=''p'';lease_time=''1 h'';auto_ack=false;subscription_mode=''all'';subscription_from=NULL;max_partitions=1;max_bytes=1;ack=''{}'';strict_ack=false'),
 	('subscribe', 'queue=''odd'';consumer_group=''new'';subscription_mode=''all'';subscription_from=NULL'),
 	('unsubscribe', 'queue=''odd'';consumer_group=''g'''),
@@ -57,12 +59,15 @@ SELECT queen.reject(lease) FROM queen.pop('odd', 'g', 1, 'dead', lease_time => '
 SELECT max(dead_letter_id) AS dead FROM queen.dead_letters WHERE queue = 'odd' \gset
 UPDATE sample SET value = :'seek_id' WHERE value = 'SEEK';
 UPDATE sample SET value = replace(value, 'DEAD', :'dead');
+SELECT scheduled_id FROM queen.push('odd', '1', 'waits', 'waits', delay => '1 day') \gset
+UPDATE sample SET value = :'scheduled_id' WHERE value = 'WAITING';
 UPDATE sample SET value = replace(value, 'LEASE', format('%L::uuid', :'lease'));
 -- How many rows each table has.
 CREATE FUNCTION pg_temp.rows() RETURNS text LANGUAGE sql AS $$
 	SELECT (SELECT count(*) FROM queen.queue) || ' ' || (SELECT count(*) FROM queen.partition) || ' ' || (SELECT count(*) FROM queen.segment) || ' ' ||
 		   (SELECT count(*) FROM queen.consumer_group) || ' ' || (SELECT count(*) FROM queen.cursor) || ' ' || (SELECT count(*) FROM queen.dead_letter) || ' ' ||
-		   (SELECT count(*) FROM queen.seek_log) || ' ' || (SELECT count(*) FROM queen.seek_move) || ' ' || (SELECT count(*) FROM queen.dead_letter_log)
+		   (SELECT count(*) FROM queen.seek_log) || ' ' || (SELECT count(*) FROM queen.seek_move) || ' ' || (SELECT count(*) FROM queen.dead_letter_log) || ' ' ||
+		   (SELECT count(*) FROM queen.scheduled) || ' ' || (SELECT count(*) FROM queen.dedup) || ' ' || (SELECT count(*) FROM queen.dedup_run) || ' ' || (SELECT count(*) FROM queen.dedup_due)
 $$;
 -- The SQLSTATE of a call with one argument replaced; all of it is undone. 'done' where it was taken.
 CREATE FUNCTION pg_temp.attempt(f text, a text, instead text) RETURNS text LANGUAGE plpgsql AS $$

@@ -148,4 +148,20 @@ SELECT pg_temp.buffers(format('SELECT committed FROM queen.cursor WHERE partitio
 SELECT (SELECT sum(buffers) FROM cycles WHERE n > 1500) <= 1.25 * (SELECT sum(buffers) FROM cycles WHERE n < 500) AS constant;
 RESET enable_seqscan;
 
+--
+-- Ids and delays: a push with an id reads a few pages of what its partition remembers, merged dead rows or not;
+-- a pop that finds nothing due looks once; what is due is found by index
+--
+SELECT queen.create_queue('ids');
+SELECT count(*) FROM queen.push_items('ids', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', 'p', 'transactionId', 'id ' || n)) FROM generate_series(1, 20000) n));
+DO $$BEGIN FOR n IN 1 .. 3000 LOOP PERFORM queen.push('ids', '1', 'p', 'single ' || n); COMMIT; END LOOP; END $$;
+CREATE TABLE waits AS SELECT count(*) FROM queen.push_items('ids', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', 'w' || n, 'delay', '1 h')) FROM generate_series(1, 20000) n));
+SELECT command, min(pg_temp.buffers(command)) < bound AS few_buffers FROM (VALUES
+	('SELECT queen.push(''ids'', ''1'', ''p'', ''new '' || clock_timestamp())', 180), ('SELECT queen.push(''ids'', ''1'', ''p'', ''id 7'')', 250), ('SELECT queen.push(''ids'', ''1'', ''few'', ''new '' || clock_timestamp())', 60),
+	('SELECT queen.push(''ids'', ''1'', ''p'', delay => ''1 h'')', 40), ('SELECT * FROM queen.pop(''ids'', ''none'', partition => ''none'')', 40), ('SELECT queen.deliver_scheduled(''ids'')', 20),
+	('SELECT queen.cancel_scheduled((SELECT min(scheduled_id) FROM queen.scheduled))', 400), ('SELECT queen.purge_dedup(''ids'')', 20)) c (command, bound), generate_series(1, 3) GROUP BY command, bound ORDER BY command COLLATE "C";
+UPDATE queen.scheduled SET deliver_at = now() + (right(partition_name, 1) || ' us')::interval WHERE partition_name IN ('w77', 'w78', 'w79');
+SELECT min(pg_temp.buffers('SELECT queen.deliver_scheduled(''ids'', 1)')) < 250 AS few_buffers FROM generate_series(1, 3);
+SELECT next_offset FROM queen.partitions WHERE queue = 'ids' AND partition = 'w77';
+DROP TABLE waits;
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;

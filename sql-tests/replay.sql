@@ -18,7 +18,7 @@ CREATE FUNCTION pg_temp.fill(queue text, messages int, partition text DEFAULT NU
 $$;
 RESET client_min_messages;
 
-SELECT queen.create_queue('from'), queen.create_queue('to');
+SELECT queen.create_queue('from', dedup_window => '0'), queen.create_queue('to');
 -- Bodies of all kinds, with and without a transaction id and headers; one of them twice.
 SELECT FROM queen.push('from', '{"b" : 1, "a":1e2, "a":9007199254740993}', 'lane', transaction_id => 'order 1', headers => '{"trace": "x", "retry-count": 2}');
 SELECT FROM queen.push('from', '\x00ff10'::bytea, 'lane', transaction_id => 'order 1');

@@ -130,3 +130,14 @@ queen_check_age(const Interval *interval, const char *what)
 				 errdetail("It must be more than 0 and at most 36525 days.")));
 	return us;
 }
+
+/* Refuses a time of delivery that is not finite or too far away. */
+void
+queen_check_deliver_at(TimestampTz deliver_at, TimestampTz now)
+{
+	if (TIMESTAMP_NOT_FINITE(deliver_at) || deliver_at > now + QUEEN_MAX_INTERVAL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"deliver_at\" is outside the valid range"),
+				 errdetail("It must be finite and at most 366 days away.")));
+}

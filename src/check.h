@@ -45,4 +45,7 @@ extern int64 queen_interval_us(const Interval *interval);
 extern int64 queen_check_interval(const Interval *interval, bool zero, const char *what);
 extern int64 queen_check_age(const Interval *interval, const char *what);
 
+/* A time at which a message is delivered: finite, and not too far away. */
+extern void queen_check_deliver_at(TimestampTz deliver_at, TimestampTz now);
+
 #endif							/* QUEEN_CHECK_H */

@@ -85,9 +85,17 @@ is_for_others(const QueenPlace *place, const QueenMessage *message)
 	return message->group != 0 && message->group != (uint32) place->group->group_id;
 }
 
+/* Whether the segment of a message is younger than the queue delivers. */
+static bool
+is_young(const QueenPop *pop, const QueenReader *reader)
+{
+	return pop->queue->delivery_delay > 0 &&
+		reader->row.created_at > pop->now - pop->queue->delivery_delay;
+}
+
 /*
  * Hands out messages from the head on. Answers the last offset handed out, or
- * -1.
+ * -1. All after one that is too young is too young.
  */
 static int64
 deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
@@ -104,6 +112,9 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 	{
 		bool		alone = is_last_delivery(place, offset);
 
+		pop->young = is_young(pop, &reader);
+		if (pop->young)
+			break;
 		if (queen_cursor_is_acked(&place->cursor, offset))
 			continue;
 		if (is_for_others(place, &message))
@@ -218,6 +229,7 @@ queen_claim(QueenPop *pop, int64 partition_id)
 	QueenPlace	fresh = {0};
 	int64		delivered = pop->delivered;
 
+	pop->young = false;
 	if (place == NULL)
 	{
 		if (!queen_try_lock_cursor(partition_id, pop->group->number))
@@ -234,7 +246,7 @@ queen_claim(QueenPop *pop, int64 partition_id)
 	}
 	if (is_free(&place->cursor, pop->now))
 		take(pop, place);
-	if (place == &fresh && pop->delivered == delivered)
+	if (place == &fresh && pop->delivered == delivered && !pop->young)
 		pop->stale = true;
 	if (place->changed)
 		queen_place_write(place);

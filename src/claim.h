@@ -27,6 +27,8 @@ typedef struct QueenPop
 	int			partitions_left;
 	int64		delivered;
 	bool		stale;			/* a candidate was taken before we came */
+	bool		young;			/* what comes next is too young to be
+								 * delivered */
 
 	QueenLease *held;			/* completed in this call, their cursors not
 								 * yet written */

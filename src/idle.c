@@ -20,6 +20,7 @@
 
 #include "cursor_store.h"
 #include "group_store.h"
+#include "dedup.h"
 #include "idle.h"
 #include "locks.h"
 #include "log_store.h"
@@ -41,7 +42,8 @@ idle_before(const QueenQueue *queue)
 static bool
 try_locks(const QueenGroup *groups, int ngroups, int32 queue_id, int64 partition_id)
 {
-	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id))
+	bool		each;
+	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id, &each))
 		return false;
 	for (int i = 0; i < ngroups; i++)
 	{
@@ -83,6 +85,7 @@ drop_partition(const QueenQueue *queue, int64 partition_id)
 	queen_cursors_delete_partition(partition_id);
 	queen_seek_moves_delete_partition(queue->queue_id, partition_id);
 	queen_size_delete(partition_id);
+	queen_dedup_forget(partition_id);
 	queen_partition_delete(partition_id);
 	return true;
 }

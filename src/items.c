@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
 
 #include "check.h"
 #include "compat.h"
@@ -123,11 +124,63 @@ take_headers(uint32 number, QueenItem *item, QueenSlice value)
 	queen_take_headers(&item->message, DatumGetJsonbP(headers), number);
 }
 
+/* An interval as a string, or a number of seconds. */
+static Interval *
+take_interval(uint32 number, QueenSlice value)
+{
+	char		first = queen_slice_first(value);
+	Interval   *interval;
+	double		seconds;
+
+	if (first == '"')
+		return DatumGetIntervalP(DirectFunctionCall3(interval_in,
+													 CStringGetDatum(text_to_cstring(queen_json_string(value))),
+													 ObjectIdGetDatum(InvalidOid),
+													 Int32GetDatum(-1)));
+	if (first != '-' && (first < '0' || first > '9'))
+		refuse(number, ERRCODE_INVALID_PARAMETER_VALUE,
+			   "\"delay\" must be a string or a number of seconds.");
+	seconds = DatumGetFloat8(DirectFunctionCall1(float8in,
+												 CStringGetDatum(pnstrdup(value.data, value.len))));
+	interval = palloc0(sizeof(Interval));
+	interval->time = (TimeOffset) (Min(Max(seconds, -1e12), 1e12) * USECS_PER_SEC);
+
+	return interval;
+}
+
+/* How long the message waits, from now. */
+static void
+take_delay(uint32 number, QueenItem *item, QueenSlice value, TimestampTz now)
+{
+	int64		delay = queen_check_interval(take_interval(number, value), true, "delay");
+
+	if (delay > 0)
+		item->deliver_at = now + delay;
+}
+
+/* Until when the message waits; a time that is past is at once. */
+static void
+take_deliver_at(uint32 number, QueenItem *item, QueenSlice value, TimestampTz now)
+{
+	text	   *time = require_string(number, value, "deliver_at");
+	TimestampTz deliver_at;
+
+	deliver_at = DatumGetTimestampTz(DirectFunctionCall3(timestamptz_in,
+														 CStringGetDatum(text_to_cstring(time)),
+														 ObjectIdGetDatum(InvalidOid),
+														 Int32GetDatum(-1)));
+	queen_check_deliver_at(deliver_at, now);
+	if (deliver_at > now)
+		item->deliver_at = deliver_at;
+}
+
 /* One member of an element; seen has a bit for each key that stood before. */
 static void
-take_member(uint32 number, QueenItem *item, QueenSlice key, QueenSlice value, int *seen)
+take_member(uint32 number, QueenItem *item, QueenSlice key, QueenSlice value, TimestampTz now,
+			int *seen)
 {
-	static const char *const keys[] = {"payload", "partition", "transactionId", "headers"};
+	static const char *const keys[] = {"payload", "partition", "transactionId", "headers",
+	"delay", "deliver_at"};
 	int			which = 0;
 
 	while (which < lengthof(keys) && !queen_slice_says(key, keys[which]))
@@ -152,13 +205,20 @@ take_member(uint32 number, QueenItem *item, QueenSlice key, QueenSlice value, in
 		take_partition(number, item, value);
 	else if (which == 2)
 		take_transaction_id(number, item, value);
-	else
+	else if (which == 3)
 		take_headers(number, item, value);
+	else if (item->deliver_at != DT_NOBEGIN)
+		refuse(number, ERRCODE_INVALID_PARAMETER_VALUE,
+			   "\"delay\" and \"deliver_at\" exclude each other.");
+	else if (which == 4)
+		take_delay(number, item, value, now);
+	else
+		take_deliver_at(number, item, value, now);
 }
 
 /* One element. */
 static void
-parse_item(uint32 number, QueenItem *item, QueenSlice element)
+parse_item(uint32 number, QueenItem *item, QueenSlice element, TimestampTz now)
 {
 	QueenSlicer slicer;
 	QueenSlice	key;
@@ -167,10 +227,11 @@ parse_item(uint32 number, QueenItem *item, QueenSlice element)
 
 	memset(item, 0, sizeof(QueenItem));
 	item->message.kind = QUEEN_KIND_JSON;
+	item->deliver_at = DT_NOBEGIN;
 	if (!queen_slice_object(&slicer, element))
 		refuse(number, ERRCODE_INVALID_PARAMETER_VALUE, "It must be an object.");
 	while (queen_slice_member(&slicer, &key, &value))
-		take_member(number, item, key, value, &seen);
+		take_member(number, item, key, value, now, &seen);
 	if (slicer.failed)
 		elog(ERROR, "payload is not valid JSON");
 	if (item->message.payload == NULL)
@@ -185,6 +246,7 @@ queen_parse_items(QueenPayload argument, uint32 *count)
 	QueenSlicer slicer;
 	QueenSlice	element;
 	uint32		room = 64;
+	TimestampTz now = GetCurrentTimestamp();
 	QueenItem  *items;
 
 	if (argument.kind != QUEEN_KIND_JSON || !queen_slice_array(&slicer, argument.text))
@@ -205,7 +267,7 @@ queen_parse_items(QueenPayload argument, uint32 *count)
 			items = repalloc_huge(items, sizeof(QueenItem) * room);
 			CHECK_FOR_INTERRUPTS();
 		}
-		parse_item(*count, &items[*count], element);
+		parse_item(*count, &items[*count], element, now);
 	}
 	error_context_stack = context.previous;
 	if (slicer.failed)

@@ -7,8 +7,9 @@
  */
 #include "postgres.h"
 
+#include "utils/timestamp.h"
+
 #include "lanes.h"
-#include "log.h"
 
 /* The items of one partition stand together, in their order. */
 static int
@@ -36,21 +37,20 @@ same_partition(const QueenItem *left, const QueenItem *right)
 			   VARSIZE_ANY_EXHDR(left->partition)) == 0;
 }
 
-/* Sorts messages into lanes and appends them; each learns its offset. */
+/* Sorts items into lanes and appends them; each learns where it went. */
 void
-queen_append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
+queen_append_items(const QueenQueue *queue, QueenItem **sorted, uint32 count, bool copies)
 {
-	QueenItem **sorted = palloc_extended(sizeof(QueenItem *) * count, MCXT_ALLOC_HUGE);
 	QueenMessage *messages = palloc_extended(sizeof(QueenMessage) * count, MCXT_ALLOC_HUGE);
+	TimestampTz *deliver_at = palloc_extended(sizeof(TimestampTz) * count, MCXT_ALLOC_HUGE);
 	QueenLane  *lanes = palloc_extended(sizeof(QueenLane) * count, MCXT_ALLOC_HUGE);
 	int			nlanes = 0;
 
-	for (uint32 i = 0; i < count; i++)
-		sorted[i] = &items[i];
 	qsort(sorted, count, sizeof(QueenItem *), compare_items);
 	for (uint32 i = 0; i < count; i++)
 	{
 		messages[i] = sorted[i]->message;
+		deliver_at[i] = sorted[i]->deliver_at;
 		if (i == 0 || !same_partition(sorted[i - 1], sorted[i]))
 		{
 			QueenLane  *lane = &lanes[nlanes++];
@@ -58,8 +58,11 @@ queen_append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
 			memset(lane, 0, sizeof(QueenLane));
 			lane->name = sorted[i]->partition;
 			lane->messages = &messages[i];
+			lane->copies = copies;
 		}
 		lanes[nlanes - 1].count++;
+		if (deliver_at[i] != DT_NOBEGIN)
+			lanes[nlanes - 1].deliver_at = deliver_at + (lanes[nlanes - 1].messages - messages);
 	}
 	queen_log_append(queue, lanes, nlanes);
 	for (int i = 0; i < nlanes; i++)
@@ -67,6 +70,6 @@ queen_append_items(const QueenQueue *queue, QueenItem *items, uint32 count)
 		QueenItem **item = sorted + (lanes[i].messages - messages);
 
 		for (uint32 j = 0; j < lanes[i].count; j++)
-			item[j]->offset = lanes[i].first_offset + j;
+			item[j]->placed = queen_lane_placed(&lanes[i], j);
 	}
 }

@@ -8,18 +8,21 @@
 #ifndef QUEEN_LANES_H
 #define QUEEN_LANES_H
 
-#include "frame.h"
-#include "queue_store.h"
+#include "log.h"
 
 /* A message and where it goes. */
 typedef struct QueenItem
 {
 	QueenMessage message;
 	text	   *partition;		/* NULL: none is named yet */
-	int64		offset;			/* where it went */
+	TimestampTz deliver_at;		/* -infinity: at once */
+	QueenPlaced placed;			/* where it went */
 } QueenItem;
 
-/* Items of one partition keep their order. */
-extern void queen_append_items(const QueenQueue *queue, QueenItem *items, uint32 count);
+/*
+ * Items of one partition keep their order; the pointers are sorted. Copies are
+ * of messages that were pushed before.
+ */
+extern void queen_append_items(const QueenQueue *queue, QueenItem **sorted, uint32 count, bool copies);
 
 #endif							/* QUEEN_LANES_H */

@@ -40,7 +40,11 @@
 
 #include "process.h"
 #include "settings.h"
+#include "soon.h"
 #include "worker.h"
+
+/* The shortest pause between two visits, where delayed messages are due soon. */
+#define MIN_PAUSE_MS	200
 
 /* The longest pause between two visits where there is no queen, or they fail. */
 #define MAX_PAUSE_MS	60000
@@ -54,6 +58,8 @@ typedef struct Database
 	bool		has_queen;		/* at the last visit */
 	int			misses;			/* visits in a row for nothing, or that failed */
 	TimestampTz due;			/* of the next visit */
+	TimestampTz ended_at;		/* the last one */
+	bool		due_soon;		/* something came while a worker was there */
 	BackgroundWorkerHandle *in; /* NULL: no worker is there */
 	int			post;
 } Database;
@@ -65,12 +71,21 @@ static dsm_handle posts_handle;
 static bool stands_alone;		/* was started by SQL, and ends where no
 								 * database has queen */
 static volatile sig_atomic_t look_again = false;
+static volatile sig_atomic_t due_soon = false;
 
 /* Somebody changed what a visit would find. */
 static void
 handle_look_again(SIGNAL_ARGS)
 {
 	look_again = true;
+	SetLatch(MyLatch);
+}
+
+/* Somebody has committed what is due before the next visit. */
+static void
+handle_due_soon(SIGNAL_ARGS)
+{
+	due_soon = true;
 	SetLatch(MyLatch);
 }
 
@@ -81,6 +96,7 @@ take_place(void)
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGUSR2, handle_look_again);
+	pqsignal(QUEEN_DUE_SIGNAL, handle_due_soon);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	if (!queen_process_begin(QUEEN_LAUNCHER, InvalidOid))
@@ -190,6 +206,14 @@ pause_after(int misses)
 									   Max(Min(ms, MAX_PAUSE_MS), queen_naptime));
 }
 
+/* Plans a visit for a time, but none right after the one before. */
+static void
+come_again(Database *database, TimestampTz at)
+{
+	at = Max(at, TimestampTzPlusMilliseconds(database->ended_at, MIN_PAUSE_MS));
+	database->due = Min(database->due, at);
+}
+
 /* Learns how a visit ended, and plans the next one. */
 static void
 end_visit(Database *database)
@@ -205,8 +229,12 @@ end_visit(Database *database)
 		database->misses = 0;
 	if (visit != QUEEN_VISIT_FAILED && visit != QUEEN_VISIT_AWAY)
 		database->has_queen = visit != QUEEN_VISIT_ABSENT;
-	database->due = visit == QUEEN_VISIT_MORE ? GetCurrentTimestamp() :
+	database->ended_at = GetCurrentTimestamp();
+	database->due = visit == QUEEN_VISIT_MORE ? database->ended_at :
 		pause_after(database->misses);
+	if (visit == QUEEN_VISIT_DONE)
+		come_again(database, database->due_soon ? 0 : posts[database->post].walks.next_due_at);
+	database->due_soon = false;
 }
 
 /* Looks which visits have ended; answers how many go on. */
@@ -392,6 +420,22 @@ hurry(void)
 	}
 }
 
+/* The databases that have queen are to be visited soon. */
+static void
+visit_soon(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, databases)
+	{
+		Database   *database = lfirst(cell);
+
+		if (database->has_queen)
+			come_again(database, 0);
+		database->due_soon = database->in != NULL;
+	}
+}
+
 /* Sleeps until a time, or until something happens. */
 static void
 sleep_until(TimestampTz wake)
@@ -433,6 +477,11 @@ queen_launcher_main(Datum arg)
 				hurry();
 			look_again = false;
 			listed_at = GetCurrentTimestamp();
+		}
+		if (due_soon)
+		{
+			due_soon = false;
+			visit_soon();
 		}
 		if (stands_alone && is_needless())
 			proc_exit(0);

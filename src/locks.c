@@ -10,10 +10,10 @@
  * All are held to the end of the transaction or of the savepoint that took
  * them, but for those that a pop gives back because it took nothing.
  *
- * Order: queue creation, queue, queue append, partition creation (by name),
- * group creation, group, partition retention, partition append (ascending),
- * cursors (ascending). What is only tried may be taken out of order; the
- * worker, which does nothing but try, never waits for anybody.
+ * Order: queue creation, queue, queue append, schedule, partition creation (by
+ * name), group creation, group, partition retention, partition append
+ * (ascending), cursors (ascending). What is only tried may be taken out of
+ * order; the worker, which does nothing but try, never waits for anybody.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +40,7 @@
 #define LOCK_PARTITION_CREATION		0x5108
 #define LOCK_GROUP_NUMBER			0x5109
 #define LOCK_RETENTION				0x5110
+#define LOCK_SCHEDULE				0x5113
 
 /* The tag of a kind and 64 bits. */
 static void
@@ -195,6 +196,17 @@ queen_lock_queue_append(int32 queue_id, bool many)
 	return true;
 }
 
+/* The same for whoever does not wait; each tells whether partitions need their own. */
+bool
+queen_try_lock_queue_append(int32 queue_id, bool *each)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, (uint32) queue_id, LOCK_QUEUE_APPEND);
+	*each = !queen_lock_held(&tag, ExclusiveLock);
+	return !*each || try_acquire((uint32) queue_id, LOCK_QUEUE_APPEND, ShareLock);
+}
+
 /* For whoever removes what all partitions hold. */
 void
 queen_lock_queue_append_alone(int32 queue_id)
@@ -207,6 +219,30 @@ bool
 queen_lock_partition_append(int64 partition_id)
 {
 	return acquire((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
+}
+
+/*
+ * Held by whoever takes scheduled messages of a partition, to move, cancel or
+ * put them off. Not by pushes, which only add to them.
+ */
+void
+queen_lock_schedule(int32 queue_id, const char *partition, int len)
+{
+	acquire(name_key(queue_id, partition, len), LOCK_SCHEDULE, ExclusiveLock);
+}
+
+/* The same for whoever passes over what is taken. */
+bool
+queen_try_lock_schedule(int32 queue_id, const char *partition, int len)
+{
+	return try_acquire(name_key(queue_id, partition, len), LOCK_SCHEDULE, ExclusiveLock);
+}
+
+/* For whoever cannot append to the partition after all. */
+void
+queen_unlock_schedule(int32 queue_id, const char *partition, int len)
+{
+	release(name_key(queue_id, partition, len), LOCK_SCHEDULE, ExclusiveLock);
 }
 
 /* Held by whoever reads and writes a cursor. */
@@ -261,6 +297,13 @@ queen_try_lock_group_creation(int32 queue_id, const char *name, int len)
 	return try_acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
 }
 
+/* The same for a partition. */
+bool
+queen_try_lock_partition_creation(int32 queue_id, const char *name, int len)
+{
+	return try_acquire(name_key(queue_id, name, len), LOCK_PARTITION_CREATION, ExclusiveLock);
+}
+
 /* For whoever found the group made when the lock was granted. */
 void
 queen_unlock_group_creation(int32 queue_id, const char *name, int len)
@@ -313,13 +356,6 @@ bool
 queen_try_lock_queue(int32 queue_id)
 {
 	return try_acquire((uint32) queue_id, LOCK_QUEUE, ShareLock);
-}
-
-/* Keeps off pushes that lock the whole queue in place of its partitions. */
-bool
-queen_try_lock_queue_append(int32 queue_id)
-{
-	return try_acquire((uint32) queue_id, LOCK_QUEUE_APPEND, ShareLock);
 }
 
 /* Keeps pushes out of a partition. */

@@ -29,16 +29,21 @@ extern void queen_lock_queue_creation(const char *name, int len);
 extern void queen_lock_group_creation(int32 queue_id, const char *name, int len, bool in_time);
 extern void queen_lock_partition_creation(int32 queue_id, const char *name, int len);
 
+extern void queen_lock_schedule(int32 queue_id, const char *partition, int len);
+
 /* These never wait: false means that somebody else has it. */
 extern bool queen_try_lock_group_creation(int32 queue_id, const char *name, int len);
 extern bool queen_try_lock_group(int32 group_id, LOCKMODE mode);
+extern bool queen_try_lock_queue_append(int32 queue_id, bool *each);
+extern bool queen_try_lock_partition_creation(int32 queue_id, const char *name, int len);
+extern bool queen_try_lock_schedule(int32 queue_id, const char *partition, int len);
 extern bool queen_try_lock_cursor(int64 partition_id, int16 group_number);
 extern bool queen_try_lock_group_number(int32 queue_id, int16 group_number);
 extern bool queen_try_lock_queue(int32 queue_id);
-extern bool queen_try_lock_queue_append(int32 queue_id);
 extern bool queen_try_lock_retention(int64 partition_id);
 extern bool queen_try_lock_partition_append(int64 partition_id);
 
+extern void queen_unlock_schedule(int32 queue_id, const char *partition, int len);
 extern void queen_unlock_group(int32 group_id, LOCKMODE mode);
 extern void queen_unlock_group_creation(int32 queue_id, const char *name, int len);
 extern void queen_unlock_cursor(int64 partition_id, int16 group_number);

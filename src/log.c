@@ -11,6 +11,10 @@
  * A partition that this call made needs no append lock: nobody else can see
  * it, and by the time they can, this transaction has ended.
  *
+ * Under the lock, dedup.c says which messages are duplicates; they are left out.
+ * Those with a delay go to queen.scheduled instead of the log; they come here
+ * at all only where their ids have to be looked at.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,11 +25,14 @@
 
 #include "compat.h"
 #include "cursor.h"
+#include "dedup.h"
 #include "errors.h"
 #include "group.h"
 #include "locks.h"
 #include "log.h"
+#include "schedule_store.h"
 #include "settings.h"
+#include "soon.h"
 
 /* About how large the frames of a segment grow before the next one begins. */
 #define SEGMENT_BYTES (512 * 1024)
@@ -132,6 +139,51 @@ lock_lanes(QueenLane *lanes, int nlanes, bool lock)
 	return all;
 }
 
+/* Whether a message of a lane waits for its time. */
+static bool
+is_delayed(const QueenLane *lane, uint32 n)
+{
+	return lane->deliver_at && lane->deliver_at[n] != DT_NOBEGIN;
+}
+
+/* Puts the messages with a delay where they wait. */
+static void
+schedule_delayed(const QueenQueue *queue, QueenLane *lane)
+{
+	for (uint32 i = 0; lane->deliver_at && i < lane->count; i++)
+	{
+		QueenPlaced *placed = &lane->placed[i];
+
+		if (!is_delayed(lane, i) || placed->outcome == QUEEN_DUPLICATE)
+			continue;
+		queen_due_at(lane->deliver_at[i]);
+		placed->outcome = QUEEN_SCHEDULED;
+		placed->offset = -1;
+		placed->scheduled_id = queen_scheduled_insert(queue->queue_id, lane->name,
+													  &lane->messages[i], lane->deliver_at[i],
+													  lane->created_at);
+	}
+}
+
+/* Gathers the messages that are written, and numbers them. */
+static void
+number_messages(QueenLane *lane)
+{
+	lane->written = lane->messages;
+	lane->nwritten = lane->count;
+	if (lane->placed == NULL)
+		return;
+	lane->written = palloc_extended(sizeof(QueenMessage) * lane->count, MCXT_ALLOC_HUGE);
+	lane->nwritten = 0;
+	for (uint32 i = 0; i < lane->count; i++)
+	{
+		if (lane->placed[i].outcome != QUEEN_QUEUED || is_delayed(lane, i))
+			continue;
+		lane->placed[i].offset = lane->first_offset + lane->nwritten;
+		lane->written[lane->nwritten++] = lane->messages[i];
+	}
+}
+
 /* Refuses what would take a partition beyond the backlog that its queue allows. */
 static void
 check_backlog(const QueenQueue *queue, const QueenLane *lane,
@@ -149,7 +201,7 @@ check_backlog(const QueenQueue *queue, const QueenLane *lane,
 		queen_group_read_cursor(&groups[i], &lane->partition, &cursor);
 		slowest = Min(slowest, queen_cursor_head(&cursor));
 	}
-	backlog = lane->first_offset + lane->count - slowest;
+	backlog = lane->first_offset + lane->nwritten - slowest;
 	if (backlog > queue->max_backlog)
 		ereport(ERROR,
 				(errcode(ERRCODE_QUEEN_QUEUE_FULL),
@@ -173,7 +225,7 @@ write_segment(const QueenLane *lane, uint32 first, uint32 count, size_t frames_s
 	};
 
 	SET_VARSIZE(frames, VARHDRSZ + size);
-	queen_segment_encode((uint8_t *) VARDATA(frames), lane->messages + first, count);
+	queen_segment_encode((uint8_t *) VARDATA(frames), lane->written + first, count);
 	queen_segment_insert(lane->partition.partition_id, &row);
 	pfree(frames);
 }
@@ -185,9 +237,9 @@ write_lane(const QueenLane *lane)
 	uint32		first = 0;
 	size_t		size = 0;
 
-	for (uint32 i = 0; i < lane->count; i++)
+	for (uint32 i = 0; i < lane->nwritten; i++)
 	{
-		size_t		frame = queen_frame_size(&lane->messages[i]);
+		size_t		frame = queen_frame_size(&lane->written[i]);
 
 		if (i > first && size + frame > SEGMENT_BYTES)
 		{
@@ -198,7 +250,53 @@ write_lane(const QueenLane *lane)
 		}
 		size += frame;
 	}
-	write_segment(lane, first, lane->count - first, size);
+	write_segment(lane, first, lane->nwritten - first, size);
+}
+
+/*
+ * Appends the messages of a lane that is locked and placed. Those whose time has come
+ * were accepted when they were pushed, so no backlog stops them.
+ */
+static void
+append_lane(const QueenQueue *queue, QueenLane *lane, const QueenGroup *groups, int ngroups)
+{
+	queen_dedup_find(queue, lane);
+	number_messages(lane);
+	if (lane->nwritten > 0)
+	{
+		if (queue->max_backlog > 0 && lane->pushed_at == NULL)
+			check_backlog(queue, lane, groups, ngroups);
+		if (lane->empty)
+			queen_partition_set_oldest(lane->partition.partition_id, lane->created_at);
+		write_lane(lane);
+	}
+	schedule_delayed(queue, lane);
+	queen_dedup_remember(queue, lane);
+}
+
+/*
+ * Takes the locks of an append to one partition without waiting; false where
+ * somebody else has one of them.
+ */
+bool
+queen_log_try_lock(const QueenQueue *queue, text *name)
+{
+	QueenPartition partition;
+	bool		each;
+
+	if (!queen_try_lock_queue_append(queue->queue_id, &each))
+		return false;
+	if (!queen_partition_by_name(queue->queue_id, name, &partition))
+	{
+		if (!each)
+			return true;
+		if (!queen_try_lock_partition_creation(queue->queue_id, VARDATA_ANY(name),
+											   VARSIZE_ANY_EXHDR(name)))
+			return false;
+		if (!queen_partition_by_name(queue->queue_id, name, &partition))
+			return true;
+	}
+	return !each || queen_try_lock_partition_append(partition.partition_id);
 }
 
 /*
@@ -234,11 +332,5 @@ queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 	if (queue->max_backlog > 0)
 		ngroups = queen_group_list(queue->queue_id, &groups);
 	for (int i = 0; i < nlanes; i++)
-	{
-		if (queue->max_backlog > 0)
-			check_backlog(queue, &lanes[i], groups, ngroups);
-		if (lanes[i].empty)
-			queen_partition_set_oldest(lanes[i].partition.partition_id, lanes[i].created_at);
-		write_lane(&lanes[i]);
-	}
+		append_lane(queue, &lanes[i], groups, ngroups);
 }

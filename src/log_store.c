@@ -47,7 +47,9 @@ static QueenStatement partition_set_oldest = {
  * leased, not held back, and with an offset beyond the cursor. A group that
  * was never there begins at its subscription's time. Compared as rows, since
  * with queue_id = $1 the primary key, too, would give the order, and a walk
- * over it meets the partitions of all queues.
+ * over it meets the partitions of all queues. In a queue that delays delivery
+ * ($8 is not null) the segment of the first offset not done must be that old;
+ * for a group that was never there the first one kept, which is no younger.
  */
 static QueenStatement candidates = {
 	"SELECT p.partition_id FROM queen.partition p"
@@ -65,8 +67,14 @@ static QueenStatement candidates = {
 	" AND (c.not_before IS NULL OR c.not_before OPERATOR(pg_catalog.<=) $5)"
 	" AND CASE WHEN c.committed IS NULL THEN t.created_at OPERATOR(pg_catalog.>=) $6"
 	" ELSE t.next_offset OPERATOR(pg_catalog.-) 1 OPERATOR(pg_catalog.>) c.committed END"
+	" AND ($8 IS NULL OR (SELECT h.created_at FROM queen.segment h"
+	" WHERE h.partition_id OPERATOR(pg_catalog.=) p.partition_id"
+	" AND h.base_offset OPERATOR(pg_catalog.>=) p.log_start"
+	" AND h.base_offset OPERATOR(pg_catalog.<=) greatest(c.committed OPERATOR(pg_catalog.+) 1, p.log_start)"
+	" ORDER BY h.base_offset DESC LIMIT 1) OPERATOR(pg_catalog.<=) $8)"
 	" ORDER BY p.queue_id, p.partition_id LIMIT $7",
-	SPI_OK_SELECT, 7, {INT4OID, INT4OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID}
+	SPI_OK_SELECT, 8, {INT4OID, INT4OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+	INT4OID, TIMESTAMPTZOID}
 };
 
 static QueenStatement segment_insert = {
@@ -274,6 +282,8 @@ queen_partition_candidates(const QueenCandidateSearch *search, int64 after,
 	queen_bind(&parameters, TimestampTzGetDatum(search->now));
 	queen_bind(&parameters, TimestampTzGetDatum(search->subscription_from));
 	queen_bind(&parameters, Int32GetDatum(limit));
+	queen_bind_if(&parameters, search->delivery_delay > 0,
+				  TimestampTzGetDatum(search->now - search->delivery_delay));
 	rows = (int) queen_execute(&candidates, &parameters, limit);
 	for (int i = 0; i < rows; i++)
 	{

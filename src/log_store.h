@@ -61,6 +61,7 @@ typedef struct QueenCandidateSearch
 	int32		group_id;
 	TimestampTz now;
 	TimestampTz subscription_from;
+	int64		delivery_delay; /* microseconds */
 } QueenCandidateSearch;
 
 extern bool queen_partition_by_name(int32 queue_id, text *name, QueenPartition *partition);

@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "due.h"
 #include "history.h"
 #include "idle.h"
 #include "maintain.h"
@@ -53,7 +54,9 @@ PG_FUNCTION_INFO_V1(queen_maintain_by_hand);
 #define LAST_BACKOFF_MS		600000
 
 const QueenTask queen_steps[] = {
+	{"delayed messages", queen_due_step},
 	{"retention", queen_retention_step},
+	{"remembered ids", queen_ids_step},
 	{"idle partitions", queen_idle_step},
 	{"history", queen_history_step},
 };
@@ -302,6 +305,7 @@ queen_maintain(QueenWalks *walks, bool *more)
 	StepRun    *runs;
 
 	MemoryContextSwitchTo(memory);
+	walks->next_due_at = DT_NOEND;
 	runs = begin_runs(walks);
 	return read_states(runs) && run_all(runs, more, memory) && write_states(runs);
 }

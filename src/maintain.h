@@ -40,6 +40,7 @@ typedef struct QueenWalks
 	TimestampTz epoch_at;		/* will be, once no transaction before
 								 * epoch_xid runs */
 	TransactionId epoch_xid;
+	TimestampTz next_due_at;	/* of a delayed message: of the last pass */
 	int64		oldest_seek;	/* nothing before these is kept of the
 								 * histories */
 	int64		oldest_retention;

@@ -25,6 +25,7 @@
 #include "compat.h"
 #include "group.h"
 #include "queue.h"
+#include "schedule.h"
 #include "statement.h"
 
 #define MAX_BATCH			1000000
@@ -92,7 +93,8 @@ walk(QueenPop *pop, int64 after, int64 through)
 		.queue_id = pop->queue->queue_id,
 		.group_id = pop->group->group_id,
 		.now = pop->now,
-		.subscription_from = pop->group->subscription_from
+		.subscription_from = pop->group->subscription_from,
+		.delivery_delay = pop->queue->delivery_delay
 	};
 	int64		candidates[MANY_CANDIDATES];
 	int			limit = 1;
@@ -242,6 +244,7 @@ queen_pop(PG_FUNCTION_ARGS)
 		pop.lease = pop.queue->lease;
 	pop.group = queen_group_open(pop.queue, group_name, &subscription, ShareLock, false, &made);
 	complete_leases(&pop, strict);
+	queen_schedule_deliver(pop.queue, QUEEN_DELIVER_LIMIT);
 	claim_all(&pop, partition_name);
 	queen_end();
 

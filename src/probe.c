@@ -18,20 +18,18 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "executor/tuptable.h"
 #include "storage/lmgr.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "probe.h"
@@ -59,6 +57,14 @@ queen_key_int4(QueenKeys *keys, int32 value)
 	add_key(keys, next_column(keys), BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(value));
 }
 
+/* column >= value; comes last */
+void
+queen_key_int4_from(QueenKeys *keys, int32 value)
+{
+	add_key(keys, next_column(keys), BTGreaterEqualStrategyNumber, F_INT4GE,
+			Int32GetDatum(value));
+}
+
 /* column = value */
 void
 queen_key_int8(QueenKeys *keys, int64 value)
@@ -79,6 +85,14 @@ void
 queen_key_oid_from(QueenKeys *keys, Oid value)
 {
 	add_key(keys, next_column(keys), BTGreaterEqualStrategyNumber, F_OIDGE, ObjectIdGetDatum(value));
+}
+
+/* column >= value; comes last */
+void
+queen_key_time_from(QueenKeys *keys, TimestampTz value)
+{
+	add_key(keys, next_column(keys), BTGreaterEqualStrategyNumber, F_TIMESTAMPTZ_GE,
+			TimestampTzGetDatum(value));
 }
 
 /* column <= value, the same column as queen_key_int8_from() */
@@ -150,4 +164,48 @@ queen_probe(const QueenProbe *probe, QueenKeys *keys, ScanDirection direction,
 	table_close(table, NoLock);
 
 	return found;
+}
+
+/* Opens a scan with so many conditions; queen_scan_seek() brings them. */
+void
+queen_scan_begin(QueenScan *scan, const QueenProbe *probe, int nkeys)
+{
+	scan->probe = probe;
+	scan->table = table_open(lock_relation(probe->table), NoLock);
+	scan->index = index_open(lock_relation(probe->index), NoLock);
+	scan->slot = table_slot_create(scan->table, NULL);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	scan->scan = queen_index_beginscan(scan->table, scan->index, GetActiveSnapshot(), nkeys);
+}
+
+/* Goes to the first row that meets the conditions. */
+void
+queen_scan_seek(QueenScan *scan, QueenKeys *keys)
+{
+	index_rescan(scan->scan, keys->keys, keys->count, NULL, 0);
+}
+
+/* The next row, ascending; false where there is none. */
+bool
+queen_scan_next(QueenScan *scan, QueenRow *row)
+{
+	if (!index_getnext_slot(scan->scan, ForwardScanDirection, scan->slot))
+		return false;
+	slot_getsomeattrs(scan->slot, scan->probe->ncolumns);
+	memcpy(row->values, scan->slot->tts_values, sizeof(Datum) * scan->probe->ncolumns);
+	memcpy(row->nulls, scan->slot->tts_isnull, sizeof(bool) * scan->probe->ncolumns);
+
+	return true;
+}
+
+/* Closes a scan. */
+void
+queen_scan_end(QueenScan *scan)
+{
+	index_endscan(scan->scan);
+	ExecDropSingleTupleTableSlot(scan->slot);
+	PopActiveSnapshot();
+	index_close(scan->index, NoLock);
+	table_close(scan->table, NoLock);
 }

@@ -8,8 +8,12 @@
 #ifndef QUEEN_PROBE_H
 #define QUEEN_PROBE_H
 
+#include "access/genam.h"
 #include "access/sdir.h"
 #include "access/skey.h"
+#include "datatype/timestamp.h"
+#include "executor/tuptable.h"
+#include "utils/rel.h"
 
 #include "statement.h"
 
@@ -21,7 +25,7 @@ typedef struct QueenProbe
 	int			ncolumns;
 } QueenProbe;
 
-#define QUEEN_MAX_KEYS 3
+#define QUEEN_MAX_KEYS 4
 
 /* Conditions on the leading columns of the index, in their order. */
 typedef struct QueenKeys
@@ -58,15 +62,36 @@ queen_hint(QueenHint *hints, uint64 key)
 	return hint;
 }
 
+/*
+ * Reads many rows of one table by one index, all as of one moment. Between begin
+ * and end nothing else is read.
+ */
+typedef struct QueenScan
+{
+	const QueenProbe *probe;
+	Relation	table;
+	Relation	index;
+	TupleTableSlot *slot;
+	IndexScanDesc scan;
+} QueenScan;
+
 extern void queen_key_int4(QueenKeys *keys, int32 value);
+extern void queen_key_int4_from(QueenKeys *keys, int32 value);
 extern void queen_key_int8(QueenKeys *keys, int64 value);
 extern void queen_key_int8_from(QueenKeys *keys, int64 value);
 extern void queen_key_int8_to(QueenKeys *keys, int64 value);
 extern void queen_key_oid_from(QueenKeys *keys, Oid value);
+extern void queen_key_time_from(QueenKeys *keys, TimestampTz value);
 extern void queen_key_text(QueenKeys *keys, const text *value);
 
 /* The first row in a direction, its values copied; false where there is none. */
 extern bool queen_probe(const QueenProbe *probe, QueenKeys *keys,
 						ScanDirection direction, QueenRow *row);
+
+/* The values of a row of a scan stay in their page: good until the next call. */
+extern void queen_scan_begin(QueenScan *scan, const QueenProbe *probe, int nkeys);
+extern void queen_scan_seek(QueenScan *scan, QueenKeys *keys);
+extern bool queen_scan_next(QueenScan *scan, QueenRow *row);
+extern void queen_scan_end(QueenScan *scan);
 
 #endif							/* QUEEN_PROBE_H */

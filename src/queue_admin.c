@@ -15,6 +15,7 @@
 #include "locks.h"
 #include "log_store.h"
 #include "queue.h"
+#include "schedule_store.h"
 #include "statement.h"
 
 PG_FUNCTION_INFO_V1(queen_create_queue);
@@ -218,8 +219,10 @@ queen_resume_queue(PG_FUNCTION_ARGS)
 }
 
 /*
- * Removes all messages. Pushes wait for it, and it waits for them: a message
- * whose push has not ended is not left behind in the middle of the log.
+ * Removes all messages, and those that wait for their time. Pushes wait for it,
+ * and it waits for them: a message whose push has not ended is not left behind
+ * in the middle of the log. Whoever moves, cancels or puts off such a message
+ * holds a share of the same lock.
  */
 Datum
 queen_purge(PG_FUNCTION_ARGS)
@@ -232,6 +235,7 @@ queen_purge(PG_FUNCTION_ARGS)
 	queue = queen_queue_open(name, QUEEN_PRIVILEGE_ADMIN);
 	queen_lock_queue_append_alone(queue->queue_id);
 	removed = queen_segments_purge(queue->queue_id);
+	removed += queen_scheduled_delete_all(queue->queue_id);
 	queen_end();
 
 	PG_RETURN_INT64(removed);

@@ -59,6 +59,7 @@ static struct
 	const char *option;
 	QueenStatement statement;
 }			resets[QUEEN_OPTIONS] = {
+
 	RESET("partitions"), RESET("lease"), RESET("retry_limit"), RESET("retry_delay"),
 	RESET("max_deliveries"), RESET("on_exhausted"), RESET("max_backlog"),
 	RESET("retention"), RESET("completed_retention"), RESET("retention_bytes"),
@@ -81,7 +82,8 @@ static QueenStatement has_content = {
 	" WHERE s.partition_id OPERATOR(pg_catalog.=) p.partition_id"
 	" AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start LIMIT 1) t"
 	" WHERE p.queue_id OPERATOR(pg_catalog.=) $1)"
-	" OR EXISTS (SELECT 1 FROM queen.dead_letter d WHERE d.queue_id OPERATOR(pg_catalog.=) $1)",
+	" OR EXISTS (SELECT 1 FROM queen.dead_letter d WHERE d.queue_id OPERATOR(pg_catalog.=) $1)"
+	" OR EXISTS (SELECT 1 FROM queen.scheduled s WHERE s.queue_id OPERATOR(pg_catalog.=) $1)",
 	SPI_OK_SELECT, 1, {INT4OID}
 };
 
@@ -111,6 +113,18 @@ static QueenStatement deletes[] = {
 	{"DELETE FROM queen.dead_letter WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.dead_letter_log WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.scheduled WHERE queue_id OPERATOR(pg_catalog.=) $1",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.dedup d USING queen.dedup_due u"
+		" WHERE u.queue_id OPERATOR(pg_catalog.=) $1"
+		" AND d.partition_id OPERATOR(pg_catalog.=) u.partition_id",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.dedup_run r USING queen.dedup_due u"
+		" WHERE u.queue_id OPERATOR(pg_catalog.=) $1"
+		" AND r.partition_id OPERATOR(pg_catalog.=) u.partition_id",
+	SPI_OK_DELETE, 1, {INT4OID}},
+	{"DELETE FROM queen.dedup_due WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},
 	{"DELETE FROM queen.consumer_group WHERE queue_id OPERATOR(pg_catalog.=) $1",
 	SPI_OK_DELETE, 1, {INT4OID}},

@@ -131,6 +131,28 @@ queen_reader_next(QueenReader *reader, int64 *offset, QueenMessage *message)
 	return true;
 }
 
+/*
+ * The message of an offset; false where it was removed. Messages of one segment
+ * that are asked for one after the other open it once.
+ */
+bool
+queen_reader_at(QueenReader *reader, int64 offset, QueenMessage *message)
+{
+	int64		found;
+
+	if (reader->frames && offset >= reader->row.base_offset &&
+		offset < reader->row.base_offset + reader->segment.count)
+		reader->offset = offset;
+	else
+	{
+		const QueenPartition *partition = reader->partition;
+
+		queen_reader_close(reader);
+		queen_reader_open(reader, partition, offset, 1);
+	}
+	return queen_reader_next(reader, &found, message) && found == offset;
+}
+
 /* Frees what the reader holds. */
 void
 queen_reader_close(QueenReader *reader)

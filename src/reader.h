@@ -28,6 +28,7 @@ typedef struct QueenReader
 extern void queen_reader_open(QueenReader *reader, const QueenPartition *partition,
 							  int64 offset, int64 wanted);
 extern bool queen_reader_next(QueenReader *reader, int64 *offset, QueenMessage *message);
+extern bool queen_reader_at(QueenReader *reader, int64 offset, QueenMessage *message);
 extern void queen_reader_close(QueenReader *reader);
 
 extern int64 queen_log_end(const QueenPartition *partition);

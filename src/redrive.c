@@ -167,7 +167,7 @@ queen_redrive_step(QueenRedrive *redrive)
 	QueenRedriveStep step = {.redrive = redrive};
 
 	queen_endpoints_begin(&step.endpoints);
-	step.outcomes = palloc(sizeof(QueenOutcome) * QUEEN_CHUNK_LETTERS);
+	step.verdicts = palloc(sizeof(QueenVerdict) * QUEEN_CHUNK_LETTERS);
 	step.memory = AllocSetContextCreate(CurrentMemoryContext, "queen chunk of redrive",
 										ALLOCSET_DEFAULT_SIZES);
 	start(&step);

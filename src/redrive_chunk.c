@@ -23,10 +23,10 @@ text_or_empty(const text *value)
 
 /* A row of the answer. */
 static void
-put_row(const QueenRedrive *redrive, const QueenOutcome *outcome)
+put_row(const QueenRedrive *redrive, const QueenVerdict *verdict)
 {
-	const QueenLetter *letter = &outcome->letter;
-	bool		redriven = outcome->why_not == NULL;
+	const QueenLetter *letter = &verdict->letter;
+	bool		redriven = verdict->why_not == NULL;
 	bool		is_known = letter->queue_name != NULL;
 	Datum		values[13] = {
 		Int64GetDatum(letter->dead_letter_id),
@@ -36,15 +36,15 @@ put_row(const QueenRedrive *redrive, const QueenOutcome *outcome)
 		text_or_empty(letter->reason),
 		PointerGetDatum(letter->queue_name),
 		Int64GetDatum(letter->offset),
-		PointerGetDatum(outcome->target_name),
+		PointerGetDatum(verdict->target_name),
 		BoolGetDatum(redriven),
 		BoolGetDatum(redriven && redrive->bypass),
-		redriven ? (Datum) 0 : CStringGetTextDatum(outcome->why_not),
+		redriven ? (Datum) 0 : CStringGetTextDatum(verdict->why_not),
 		PointerGetDatum(letter->partition_name),
-		Int64GetDatum(outcome->item.offset)
+		Int64GetDatum(verdict->item.placed.offset)
 	};
-	bool		nulls[13] = {letter->dead_letter_id == 0, false, false, false, false,
-		!is_known, !is_known, outcome->target_name == NULL, false, false, redriven,
+	bool		nulls[13] = {verdict->pending != NULL, false, false, false, false,
+		!is_known, !is_known, verdict->target_name == NULL, false, false, redriven,
 	!is_known, !redriven};
 
 	tuplestore_putvalues(redrive->rows, redrive->descriptor, values, nulls);
@@ -52,14 +52,14 @@ put_row(const QueenRedrive *redrive, const QueenOutcome *outcome)
 
 /* Removes a letter of ours from where it was, or finds somebody else at it. */
 static void
-take_letter(QueenOutcome *outcome)
+take_letter(QueenVerdict *verdict)
 {
 	QueenDeadLetterRow row;
 
-	if (outcome->why_not != NULL || outcome->letter.dead_letter_id == 0)
+	if (verdict->why_not != NULL || verdict->letter.dead_letter_id == 0)
 		return;
-	if (!queen_dead_letter_take(outcome->letter.dead_letter_id))
-		outcome->why_not = queen_dead_letter_by_id(outcome->letter.dead_letter_id, &row) ?
+	if (!queen_dead_letter_take(verdict->letter.dead_letter_id))
+		verdict->why_not = queen_dead_letter_by_id(verdict->letter.dead_letter_id, &row) ?
 			"busy" : "unknown";
 }
 
@@ -67,21 +67,15 @@ take_letter(QueenOutcome *outcome)
 static void
 append_to(QueenRedriveStep *step, const QueenEndpoint *target)
 {
-	QueenItem  *items = palloc(sizeof(QueenItem) * step->noutcomes);
+	QueenItem **items = palloc(sizeof(QueenItem *) * step->nverdicts);
 	uint32		count = 0;
 
-	for (int i = 0; i < step->noutcomes; i++)
+	for (int i = 0; i < step->nverdicts; i++)
 	{
-		if (step->outcomes[i].why_not == NULL && step->outcomes[i].target == target)
-			items[count++] = step->outcomes[i].item;
+		if (step->verdicts[i].why_not == NULL && step->verdicts[i].target == target)
+			items[count++] = &step->verdicts[i].item;
 	}
-	queen_append_items(target->queue, items, count);
-	count = 0;
-	for (int i = 0; i < step->noutcomes; i++)
-	{
-		if (step->outcomes[i].why_not == NULL && step->outcomes[i].target == target)
-			step->outcomes[i].item = items[count++];
-	}
+	queen_append_items(target->queue, items, count, true);
 }
 
 /* Appends a chunk, to one queue after the other in ascending order. */
@@ -94,13 +88,13 @@ append_chunk(QueenRedriveStep *step)
 	{
 		const QueenEndpoint *next = NULL;
 
-		for (int i = 0; i < step->noutcomes; i++)
+		for (int i = 0; i < step->nverdicts; i++)
 		{
-			const QueenOutcome *outcome = &step->outcomes[i];
+			const QueenVerdict *verdict = &step->verdicts[i];
 
-			if (outcome->why_not == NULL && outcome->target->queue->queue_id > before &&
-				(next == NULL || outcome->target->queue->queue_id < next->queue->queue_id))
-				next = outcome->target;
+			if (verdict->why_not == NULL && verdict->target->queue->queue_id > before &&
+				(next == NULL || verdict->target->queue->queue_id < next->queue->queue_id))
+				next = verdict->target;
 		}
 		if (next == NULL)
 			return;
@@ -109,21 +103,21 @@ append_chunk(QueenRedriveStep *step)
 	}
 }
 
-/* Counts an outcome. */
+/* Counts an verdict. */
 static void
-count_outcome(QueenRedriveStep *step, const QueenOutcome *outcome)
+count_verdict(QueenRedriveStep *step, const QueenVerdict *verdict)
 {
-	bool		redriven = outcome->why_not == NULL;
+	bool		redriven = verdict->why_not == NULL;
 
 	step->redrive->redriven += redriven;
 	step->redrive->skipped += !redriven;
-	if (outcome->source)
+	if (verdict->source)
 	{
-		outcome->source->redriven += redriven;
-		outcome->source->skipped += !redriven;
+		verdict->source->redriven += redriven;
+		verdict->source->skipped += !redriven;
 	}
-	if (redriven && outcome->pending)
-		queen_pending_add(outcome->pending, outcome->letter.offset);
+	if (redriven && verdict->pending)
+		queen_pending_add(verdict->pending, verdict->letter.offset);
 }
 
 /* Does what was decided for the letters of the chunk, and forgets them. */
@@ -133,16 +127,16 @@ queen_redrive_finish_chunk(QueenRedriveStep *step)
 	MemoryContext caller = MemoryContextSwitchTo(step->memory);
 
 	CHECK_FOR_INTERRUPTS();
-	for (int i = 0; i < step->noutcomes; i++)
-		take_letter(&step->outcomes[i]);
+	for (int i = 0; i < step->nverdicts; i++)
+		take_letter(&step->verdicts[i]);
 	append_chunk(step);
-	for (int i = 0; i < step->noutcomes; i++)
+	for (int i = 0; i < step->nverdicts; i++)
 	{
-		count_outcome(step, &step->outcomes[i]);
+		count_verdict(step, &step->verdicts[i]);
 		if (step->redrive->rows)
-			put_row(step->redrive, &step->outcomes[i]);
+			put_row(step->redrive, &step->verdicts[i]);
 	}
-	step->noutcomes = 0;
+	step->nverdicts = 0;
 	step->chunk_bytes = 0;
 	MemoryContextSwitchTo(caller);
 	queen_pending_write(step);
@@ -151,16 +145,16 @@ queen_redrive_finish_chunk(QueenRedriveStep *step)
 
 /* Takes up a letter, which is in the chunk's memory. */
 void
-queen_redrive_take_up(QueenRedriveStep *step, QueenOutcome *outcome)
+queen_redrive_take_up(QueenRedriveStep *step, QueenVerdict *verdict)
 {
 	MemoryContext caller = MemoryContextSwitchTo(step->memory);
 
-	queen_redrive_judge(step, outcome);
+	queen_redrive_judge(step, verdict);
 	step->looked_at++;
-	step->chosen += outcome->why_not == NULL;
-	step->chunk_bytes += outcome->letter.body.text.len + outcome->item.message.headers_len;
-	step->outcomes[step->noutcomes++] = *outcome;
+	step->chosen += verdict->why_not == NULL;
+	step->chunk_bytes += verdict->letter.body.text.len + verdict->item.message.headers_len;
+	step->verdicts[step->nverdicts++] = *verdict;
 	MemoryContextSwitchTo(caller);
-	if (step->noutcomes == QUEEN_CHUNK_LETTERS || step->chunk_bytes >= QUEEN_CHUNK_BYTES)
+	if (step->nverdicts == QUEEN_CHUNK_LETTERS || step->chunk_bytes >= QUEEN_CHUNK_BYTES)
 		queen_redrive_finish_chunk(step);
 }

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "utils/timestamp.h"
+
 #include "group_store.h"
 #include "locks.h"
 #include "redrive_step.h"
@@ -56,17 +58,31 @@ check_body(const QueenRedrive *redrive, const QueenLetter *letter)
 	return NULL;
 }
 
-/* Why a letter cannot go to its target, or NULL. */
-static const char *
-check_target(const QueenRedrive *redrive, const QueenOutcome *outcome)
+/* Whether a queue can have a name. */
+static bool
+is_name(const text *name)
 {
-	if (outcome->target_name == NULL)
+	int			sqlstate;
+
+	return queen_name_fault(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &sqlstate) == NULL;
+}
+
+/*
+ * Why a letter cannot go to its target, or NULL. A queue that the survey did not
+ * meet is not locked: the letter became visible after it.
+ */
+static const char *
+check_target(const QueenRedrive *redrive, const QueenVerdict *verdict)
+{
+	if (verdict->target_name == NULL)
 		return "no_target";
-	if (outcome->target && outcome->target->is_denied)
+	if (verdict->target && verdict->target->is_denied)
 		return "permission_denied";
-	if (outcome->target == NULL || outcome->target->queue == NULL)
+	if (verdict->target == NULL)
+		return is_name(verdict->target_name) ? "busy" : "unknown_queue";
+	if (verdict->target->queue == NULL)
 		return "unknown_queue";
-	if (redrive->from_queue && outcome->target == outcome->source)
+	if (redrive->from_queue && verdict->target == verdict->source)
 		return "same_queue";
 	return NULL;
 }
@@ -76,44 +92,45 @@ check_target(const QueenRedrive *redrive, const QueenOutcome *outcome)
  * gave it up. A group that is gone gets none, as nobody would.
  */
 static const char *
-address(const QueenRedrive *redrive, QueenOutcome *outcome)
+address(const QueenRedrive *redrive, QueenVerdict *verdict)
 {
 	QueenGroup *group;
 
-	if (outcome->letter.dead_letter_id == 0 || outcome->target != outcome->source ||
+	if (verdict->letter.dead_letter_id == 0 || verdict->target != verdict->source ||
 		redrive->all_groups)
 		return NULL;
-	group = queen_group_by_name(outcome->target->queue->queue_id, outcome->letter.group_name);
+	group = queen_group_by_name(verdict->target->queue->queue_id, verdict->letter.group_name);
 	if (group == NULL)
 		return "unknown_group";
 	if (!redrive->dry_run && !queen_try_lock_group(group->group_id, ShareLock))
 		return "busy";
-	outcome->item.message.group = (uint32) group->group_id;
+	verdict->item.message.group = (uint32) group->group_id;
 	return queen_group_by_id(group->group_id) ? NULL : "unknown_group";
 }
 
 /* Judges a letter, and makes the message that it becomes. */
 void
-queen_redrive_judge(const QueenRedriveStep *step, QueenOutcome *outcome)
+queen_redrive_judge(const QueenRedriveStep *step, QueenVerdict *verdict)
 {
 	const QueenRedrive *redrive = step->redrive;
-	QueenLetter *letter = &outcome->letter;
+	QueenLetter *letter = &verdict->letter;
 
-	outcome->source = queen_endpoint_find(&step->endpoints, letter->queue_name);
-	outcome->target_name = queen_redrive_target(redrive, letter);
-	outcome->target = queen_endpoint_find(&step->endpoints, outcome->target_name);
-	if (outcome->why_not == NULL)
-		outcome->why_not = check_selection(redrive, letter);
-	if (outcome->why_not == NULL)
-		outcome->why_not = check_body(redrive, letter);
-	if (outcome->why_not == NULL)
-		outcome->why_not = check_target(redrive, outcome);
-	if (outcome->why_not == NULL)
+	verdict->source = queen_endpoint_find(&step->endpoints, letter->queue_name);
+	verdict->target_name = queen_redrive_target(redrive, letter);
+	verdict->target = queen_endpoint_find(&step->endpoints, verdict->target_name);
+	if (verdict->why_not == NULL)
+		verdict->why_not = check_selection(redrive, letter);
+	if (verdict->why_not == NULL)
+		verdict->why_not = check_body(redrive, letter);
+	if (verdict->why_not == NULL)
+		verdict->why_not = check_target(redrive, verdict);
+	if (verdict->why_not == NULL)
 	{
-		outcome->item.message = queen_letter_message(letter, redrive->bypass);
-		outcome->item.partition = letter->partition_name;
-		outcome->why_not = address(redrive, outcome);
+		verdict->item.message = queen_letter_message(letter, redrive->bypass);
+		verdict->item.partition = letter->partition_name;
+		verdict->item.deliver_at = DT_NOBEGIN;
+		verdict->why_not = address(redrive, verdict);
 	}
-	if (outcome->why_not == NULL && redrive->dry_run)
-		outcome->why_not = "dry_run";
+	if (verdict->why_not == NULL && redrive->dry_run)
+		verdict->why_not = "dry_run";
 }

@@ -24,7 +24,7 @@
 static void
 survey(QueenRedriveStep *step, int64 bytes)
 {
-	step->looked_at++;
+	step->surveyed = ++step->looked_at;
 	step->bytes += bytes;
 	MemoryContextReset(step->memory);
 }
@@ -46,15 +46,17 @@ has_budget(const QueenRedriveStep *step)
 {
 	const QueenRedrive *redrive = step->redrive;
 
+	if (!step->surveying && step->looked_at >= step->surveyed && !queen_redrive_is_many(step))
+		return false;			/* more have become visible: another time */
 	return (redrive->max == 0 || step->looked_at < redrive->max) &&
 		(redrive->max_redriven == 0 || step->chosen < redrive->max_redriven);
 }
 
-/* Whether the letters do not fit one append. */
+/* Whether the letters that the survey met do not fit one append. */
 bool
 queen_redrive_is_many(const QueenRedriveStep *step)
 {
-	return step->looked_at > QUEEN_CHUNK_LETTERS || step->bytes >= QUEEN_CHUNK_BYTES;
+	return step->surveyed > QUEEN_CHUNK_LETTERS || step->bytes >= QUEEN_CHUNK_BYTES;
 }
 
 /* A queue of the step: as it looks in the survey, as it is afterwards. */
@@ -77,26 +79,29 @@ walk_queue(QueenRedriveStep *step)
 	QueenQueue *queue = queen_redrive_queue(step, redrive->queue_name);
 	int64		after = redrive->after;
 
-	while (queue && has_budget(step) && !(step->surveying && queen_redrive_is_many(step)))
+	while (queue && !(step->surveying && queen_redrive_is_many(step)))
 	{
 		MemoryContext caller = MemoryContextSwitchTo(step->memory);
-		QueenOutcome outcome = {.why_not = NULL};
+		QueenVerdict verdict = {.why_not = NULL};
 		QueenDeadLetterRow row;
 
 		step->is_done = !queen_dead_letter_after(queue->queue_id, after, &row) ||
 			row.dead_letter_id > redrive->through;
-		if (!step->is_done && !step->surveying)
-			queen_letter_from_row(&outcome.letter, &row, redrive->queue_name);
-		MemoryContextSwitchTo(caller);
-		if (step->is_done)
+		if (step->is_done || !has_budget(step))
+		{
+			MemoryContextSwitchTo(caller);
 			break;
+		}
+		if (!step->surveying)
+			queen_letter_from_row(&verdict.letter, &row, redrive->queue_name);
+		MemoryContextSwitchTo(caller);
 		if (step->surveying && step->looked_at == 0)
 			redrive->after = row.dead_letter_id - 1;
 		after = row.dead_letter_id;
 		if (step->surveying)
 			survey_row(step, &row);
 		else
-			queen_redrive_take_up(step, &outcome);
+			queen_redrive_take_up(step, &verdict);
 	}
 	if (!step->surveying)
 		redrive->after = after;
@@ -110,7 +115,7 @@ static void
 walk_id(QueenRedriveStep *step, int64 dead_letter_id)
 {
 	MemoryContext caller = MemoryContextSwitchTo(step->memory);
-	QueenOutcome outcome = {.why_not = NULL};
+	QueenVerdict verdict = {.why_not = NULL};
 	QueenDeadLetterRow row;
 	text	   *queue_name = queen_letter_find(dead_letter_id, QUEEN_PRIVILEGE_ADMIN, &row);
 
@@ -122,14 +127,14 @@ walk_id(QueenRedriveStep *step, int64 dead_letter_id)
 		endpoint->is_target |= step->redrive->to_queue == NULL;
 	}
 	else if (queue_name && queen_endpoint_find(&step->endpoints, queue_name))
-		queen_letter_from_row(&outcome.letter, &row, queue_name);
+		queen_letter_from_row(&verdict.letter, &row, queue_name);
 	else
-		outcome.why_not = "unknown";
-	outcome.letter.dead_letter_id = dead_letter_id;
+		verdict.why_not = "unknown";
+	verdict.letter.dead_letter_id = dead_letter_id;
 	MemoryContextSwitchTo(caller);
 
 	if (!step->surveying)
-		queen_redrive_take_up(step, &outcome);
+		queen_redrive_take_up(step, &verdict);
 	else if (queue_name)
 		survey_row(step, &row);
 }
@@ -161,25 +166,25 @@ take_up_message(QueenRedriveStep *step, QueenPending *pending, const QueenReader
 {
 	QueenRedrive *redrive = step->redrive;
 	MemoryContext caller = MemoryContextSwitchTo(step->memory);
-	QueenOutcome outcome = {.pending = pending};
+	QueenVerdict verdict = {.pending = pending};
 	QueenEndpoint *target;
 
-	queen_letter_from_message(&outcome.letter, message, redrive->from_queue, &pending->partition,
+	queen_letter_from_message(&verdict.letter, message, redrive->from_queue, &pending->partition,
 							  offset, reader->row.created_at);
 	MemoryContextSwitchTo(caller);
 	if (step->surveying)
 	{
-		target = queen_endpoint_add(&step->endpoints, queen_redrive_target(redrive, &outcome.letter));
+		target = queen_endpoint_add(&step->endpoints, queen_redrive_target(redrive, &verdict.letter));
 		if (target)
 			target->is_target = true;
 		survey(step, (int64) message->payload_len + message->headers_len);
 		return;
 	}
 	if (step->is_busy || is_leased(&pending->cursor, offset))
-		outcome.why_not = "busy";
+		verdict.why_not = "busy";
 	redrive->partition_id = pending->partition.partition_id;
 	redrive->offset = offset + 1;
-	queen_redrive_take_up(step, &outcome);
+	queen_redrive_take_up(step, &verdict);
 }
 
 /* Passes a message that is meant for another group, as a pop does. */
@@ -205,15 +210,17 @@ walk_partition(QueenRedriveStep *step, QueenPending *pending)
 	if (pending->partition.partition_id == redrive->partition_id)
 		offset = Max(offset, redrive->offset);
 	queen_reader_open(&reader, &pending->partition, offset, QUEEN_CHUNK_LETTERS);
-	while (has_budget(step) && queen_reader_next(&reader, &offset, &message) &&
+	while (!step->is_over && queen_reader_next(&reader, &offset, &message) &&
 		   reader.row.created_at <= redrive->started_at)
 	{
 		if (queen_cursor_is_acked(&pending->cursor, offset))
 			continue;
-		if (message.group == 0 || message.group == (uint32) step->group->group_id)
+		if (message.group != 0 && message.group != (uint32) step->group->group_id)
+			pass_message(step, pending, offset);
+		else if (has_budget(step))
 			take_up_message(step, pending, &reader, offset, &message);
 		else
-			pass_message(step, pending, offset);
+			step->is_over = true;
 	}
 	queen_reader_close(&reader);
 }
@@ -226,7 +233,7 @@ walk_client_queue(QueenRedriveStep *step)
 	QueenQueue *queue = queen_redrive_queue(step, redrive->from_queue);
 	int64		after = Max(redrive->partition_id - 1, 0);
 
-	while (queue && has_budget(step) && !step->is_done)
+	while (queue && !step->is_over && !step->is_done)
 	{
 		QueenPending *pending = queen_pending_begin(step);
 		MemoryContext caller = MemoryContextSwitchTo(pending->memory);
@@ -239,7 +246,7 @@ walk_client_queue(QueenRedriveStep *step)
 		after = pending->partition.partition_id;
 		pending->walked = true;
 		MemoryContextSwitchTo(caller);
-		if (step->noutcomes == 0)
+		if (step->nverdicts == 0)
 			queen_pending_write(step);
 	}
 }
@@ -250,13 +257,13 @@ queen_redrive_walk(QueenRedriveStep *step, bool surveying)
 {
 	step->surveying = surveying;
 	step->looked_at = 0;
-	step->is_done = false;
+	step->is_done = step->is_over = false;
 	if (step->redrive->queue_name)
 		walk_queue(step);
 	else if (step->redrive->from_queue)
 		walk_client_queue(step);
 	else
 		walk_ids(step);
-	if (step->noutcomes > 0)
+	if (step->nverdicts > 0)
 		queen_redrive_finish_chunk(step);
 }

@@ -32,7 +32,7 @@ typedef struct QueenPending
 } QueenPending;
 
 /* A letter of a chunk, and what becomes of it. */
-typedef struct QueenOutcome
+typedef struct QueenVerdict
 {
 	QueenLetter letter;
 	QueenPending *pending;		/* NULL: a dead letter of ours */
@@ -41,7 +41,7 @@ typedef struct QueenOutcome
 	QueenEndpoint *target;
 	const char *why_not;		/* NULL: it goes back */
 	QueenItem	item;
-} QueenOutcome;
+} QueenVerdict;
 
 /* One step. */
 typedef struct QueenRedriveStep
@@ -52,7 +52,9 @@ typedef struct QueenRedriveStep
 	int64		looked_at;
 	int64		chosen;			/* of those: to be sent back */
 	int64		bytes;			/* of bodies and headers */
+	int64		surveyed;		/* how many letters the survey met */
 	bool		is_done;		/* nothing is left */
+	bool		is_over;		/* the budget is, and a letter is left */
 
 	/* A client's queue. */
 	QueenGroup *group;
@@ -61,17 +63,17 @@ typedef struct QueenRedriveStep
 
 	/* The chunk; all that it points to is in its memory. */
 	MemoryContext memory;
-	QueenOutcome *outcomes;
-	int			noutcomes;
+	QueenVerdict *verdicts;
+	int			nverdicts;
 	int64		chunk_bytes;
 } QueenRedriveStep;
 
 /* redrive_judge.c */
 extern text *queen_redrive_target(const QueenRedrive *redrive, const QueenLetter *letter);
-extern void queen_redrive_judge(const QueenRedriveStep *step, QueenOutcome *outcome);
+extern void queen_redrive_judge(const QueenRedriveStep *step, QueenVerdict *verdict);
 
 /* redrive_chunk.c */
-extern void queen_redrive_take_up(QueenRedriveStep *step, QueenOutcome *outcome);
+extern void queen_redrive_take_up(QueenRedriveStep *step, QueenVerdict *verdict);
 extern void queen_redrive_finish_chunk(QueenRedriveStep *step);
 
 /* redrive_pending.c */

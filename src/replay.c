@@ -108,7 +108,8 @@ append_chunk(Chunk *chunk, const QueenQueue *target, text *partition_name)
 	QueenLane	lane = {
 		.name = partition_name,
 		.messages = chunk->messages,
-		.count = chunk->count
+		.count = chunk->count,
+		.copies = true
 	};
 
 	CHECK_FOR_INTERRUPTS();

@@ -307,9 +307,10 @@ try_group_locks(const QueenRetention *retention, int64 partition_id)
 static bool
 try_locks(const QueenRetention *retention, int64 partition_id)
 {
+	bool		each;
 	int32		queue_id = retention->queue->queue_id;
 
-	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id) ||
+	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id, &each) ||
 		!queen_try_lock_partition_append(partition_id))
 		return false;
 	if (try_group_locks(retention, partition_id))

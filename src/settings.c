@@ -21,6 +21,7 @@
 
 bool		queen_auto_create_queue = false;
 int			queen_deferred_buffer = 64 * 1024;
+int			queen_dedup_memory = 32 * 1024;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
 int			queen_seek_timeout = 10000;
@@ -84,6 +85,13 @@ queen_define_settings(void)
 							"What is beyond goes to a temporary file.",
 							&queen_deferred_buffer,
 							64 * 1024, 64, MAX_KILOBYTES,
+							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.dedup_memory",
+							"Sets the memory of a session for filters over remembered transaction ids.",
+							"Used only by sessions that push many ids to partitions that remember many.",
+							&queen_dedup_memory,
+							32 * 1024, 0, MAX_KILOBYTES,
 							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.max_message_bytes",

@@ -26,6 +26,14 @@ $primary->safe_psql('postgres', q{
 	SELECT queen.ack(lease, 0) FROM queen.pop('work', 'g', partition => 'p', batch => 2) LIMIT 1;
 	SELECT queen.nack(lease) FROM queen.pop('work', 'g', partition => 'q', batch => 1);
 });
+my $waiting = $primary->safe_psql('postgres', q{
+	SELECT scheduled_id FROM queen.push('work', '"later"', 'd', 'id 1', delay => '1 hour')
+});
+$primary->safe_psql('postgres', q{
+	SELECT count(*) FROM queen.push_items('work', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', 'ids', 'transactionId', 'id ' || n)) FROM generate_series(1, 100) n));
+	SELECT count(*) FROM queen.pop('work', 'g', partition => 'ids', auto_ack => true);
+	SELECT count(*) FROM queen.pop('work', 'timed', partition => 'ids', auto_ack => true);
+});
 my $lease = $primary->safe_psql('postgres', q{SELECT lease FROM queen.leases});
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
 
@@ -33,7 +41,7 @@ $primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
 my %columns = (
 	consumer_groups => 'queue, consumer_group, partitions, behind, leased, oldest_at',
 	dead_letters => 'dead_letter_id, queue, partition, consumer_group, message_offset, payload, reason, dead_at');
-foreach my $view ('queues', 'partitions', 'cursors', 'consumer_groups', 'leases', 'dead_letters')
+foreach my $view ('queues', 'partitions', 'cursors', 'consumer_groups', 'leases', 'dead_letters', 'scheduled_messages')
 {
 	my $columns = $columns{$view} // '*';
 	my $sql = "SELECT $columns FROM queen.$view ORDER BY 1, 2, 3";
@@ -57,6 +65,11 @@ my @verbs = (
 	q{queen.drop_queue('work')},
 	q{queen.push('work', '1')},
 	q{queen.push('unknown', '1')},
+	q{queen.push('work', '1', delay => '1 hour')},
+	qq{queen.cancel_scheduled($waiting)},
+	qq{queen.reschedule($waiting, '0')},
+	q{queen.deliver_scheduled('work')},
+	q{queen.purge_dedup('work')},
 	q{queen.push_batch('work', '[1]')},
 	q{queen.push_items('work', '[]')},
 	q{queen.pop('work', 'g')},
@@ -107,7 +120,16 @@ is($standby->safe_psql('postgres', q{
 }), 'new0:after:1 p2:p2:1 p3:p3:1 p4:after:1 q1:q1:1 q2:last:1 q3:after:1', 'cursors go on');
 is($standby->safe_psql('postgres', q{
 	SELECT count(*), count(DISTINCT partition_id) FROM queen.partition
-}), '3|3', 'new ids are new');
+}), '5|5', 'new ids are new');
+is($standby->safe_psql('postgres', q{
+	SELECT status, message_offset FROM queen.push('work', '1', 'ids', 'id 77')
+	UNION ALL SELECT status, message_offset FROM queen.push('work', '1', 'ids', 'new')
+}), "duplicate|76\nqueued|100", 'transaction ids are remembered');
+is($standby->safe_psql('postgres', qq{
+	SELECT status, scheduled_id = $waiting FROM queen.push('work', '1', 'd', 'id 1');
+	SELECT queen.reschedule($waiting, '0') IS NOT NULL;
+	SELECT message_offset, payload FROM queen.pop('work', 'g', partition => 'd');
+}), qq(duplicate|t\nt\n0|"later"), 'a delayed message comes');
 is($standby->safe_psql('postgres', q{SELECT message_offset, reason FROM queen.dead_letters}), '0|failed',
 	'the dead letter is there');
 

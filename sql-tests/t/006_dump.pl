@@ -33,6 +33,10 @@ $node->safe_psql('postgres', q{
 	SELECT queen.reject(lease, error => 'never') FROM queen.pop('work', 'h', partition => 'q', batch => 1);
 	SELECT queen.reject(lease) FROM queen.pop('work', 'h', partition => 'q', batch => 1);
 	SELECT queen.redrive('work', filter => '$.error == "another"');
+	SELECT queen.create_queue('known');
+	SELECT queen.push('known', '"later"', 'delayed', 'id-2', delay => '1 day');
+	SELECT count(*) FROM queen.push_items('known', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', 'p', 'transactionId', 'id ' || n)) FROM generate_series(1, 10000) n));
+	SELECT queen.push('known', '1', 'p', 'recent');
 	SET ROLE "Bob's";
 	SELECT queen.create_queue('aside', max_deliveries => NULL, on_exhausted => 'drop');
 	SELECT queen.push_batch('aside', '["gone"]');
@@ -66,7 +70,8 @@ sub content
 
 my $before = content($node, 'postgres');
 like($before, qr/^queen\.$_$/m, "$_ is marked for dump")
-  foreach ('queue', 'partition', 'segment', 'consumer_group', 'cursor', 'dead_letter', 'dead_letter_log', 'queue_queue_id_seq',
+  foreach ('queue', 'partition', 'segment', 'consumer_group', 'cursor', 'dead_letter', 'dead_letter_log', 'scheduled', 'dedup', 'dedup_run',
+	'dedup_due', 'scheduled_scheduled_id_seq', 'queue_queue_id_seq',
 	'partition_partition_id_seq', 'consumer_group_group_id_seq', 'dead_letter_dead_letter_id_seq');
 
 is($node->safe_psql('postgres', q{
@@ -88,12 +93,21 @@ sub go_on
 	my $ask = sub { return sqlstate($where, "$_[0];", database => $database); };
 
 	is(content($where, $database), $before, "$name: all rows and sequences are back");
-	is($ask->(q{SELECT queue, owner, paused FROM queen.queues ORDER BY 1}), qq{aside|"Bob's"|t\nwork|alice|f},
+	is($ask->(q{SELECT queue, owner, paused FROM queen.queues ORDER BY 1}), qq{aside|"Bob's"|t\nknown|alice|f\nwork|alice|f},
 		"$name: owners are kept");
 	is($ask->(q{SET ROLE alice; SELECT queen.push('aside', '1')}), '42501', "$name: and mean what they meant");
-	is($ask->(qq{SELECT queen.push('work', '"p5"', 'p'), queen.push('aside', '1')}), '(p,5,queued)|(Default,2,queued)',
+	is($ask->(qq{SELECT queen.push('work', '"p5"', 'p'), queen.push('aside', '1')}), '(p,5,queued,)|(Default,2,queued,)',
 		"$name: offsets go on");
-	is($ask->(q{SELECT queen.push('work', '"n0"', 'new')}), '(new,0,queued)', "$name: a new partition is made");
+	is($ask->(q{SELECT queen.push('work', '"n0"', 'new')}), '(new,0,queued,)', "$name: a new partition is made");
+	is($ask->(q{SELECT status, count(*), sum(message_offset) FROM queen.push_items('known', (SELECT jsonb_agg(jsonb_build_object('payload', n,
+		'partition', 'p', 'transactionId', 'id ' || n)) FROM generate_series(101, 10100) n)) GROUP BY 1 ORDER BY 1;
+		SELECT message_offset, status FROM queen.push('known', '1', 'p', 'recent')}),
+		"duplicate|9900|49990050\nqueued|100|1005050\n10000|duplicate", "$name: transaction ids are remembered");
+	is($ask->(q{SELECT status, scheduled_id FROM queen.push('known', '1', 'delayed', 'id-2');
+		SELECT queen.reschedule(1, '0') IS NOT NULL; SELECT queen.deliver_scheduled('known');
+		SELECT message_offset, payload, transaction_id FROM queen.pop('known', 'other', partition => 'delayed');
+		SELECT scheduled_id FROM queen.push('known', '1', 'delayed', delay => '1 h')}),
+		qq(duplicate|1\nt\n1\n0|"later"|id-2\n2), "$name: a delayed message comes");
 	is($ask->(q{SELECT message_offset, payload, encode(body, 'hex'), transaction_id LIKE 'id-%', headers
 		FROM queen.pop('work', 'late', partition => 'q')}),
 		qq(0|{"b": 1.0, "a":  9007199254740993}||t|{"h": 1}\n1||00ff|f|), "$name: bodies are byte for byte");
@@ -109,7 +123,7 @@ sub go_on
 		"\ndead_letter", "$name: a new queue and a new dead letter");
 	is($ask->(q{SELECT dead_letter_id, consumer_group, message_offset, error FROM queen.dead_letters ORDER BY 1}),
 		"1|h|0|never\n2|h|1|\n3|h|0|", "$name: new ids are new");
-	is($ask->(q{SELECT count(DISTINCT partition_id), count(*) FROM queen.partition}), '5|5', "$name: for partitions too");
+	is($ask->(q{SELECT count(DISTINCT partition_id), count(*) FROM queen.partition}), '7|7', "$name: for partitions too");
 	is($ask->(q{DROP EXTENSION queen}), '', "$name: the extension can be dropped");
 	is($ask->(q{SELECT count(*) FROM pg_namespace WHERE nspname = 'queen'}), '0', "$name: and leaves nothing");
 }

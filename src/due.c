@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * due.c
+ *	  Steps of maintenance: delayed messages that are due, remembered ids that
+ *	  are old.
+ *
+ * Both go from queue to queue in the order of their ids, and stay where there
+ * was something to do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/timestamp.h"
+
+#include "dedup.h"
+#include "due.h"
+#include "schedule.h"
+
+#define PARTITIONS_AT_ONCE 100
+
+/* What is due, but held by somebody, is tried again after this time. */
+#define HELD_PAUSE_MS 1000
+
+/* Moves messages into the log, and learns when the next one is due. */
+bool
+queen_due_step(QueenPass *pass, int64 *done)
+{
+	TimestampTz next_at;
+	int64		moved;
+
+	if (pass->over || !queen_schedule_step(&pass->queue_id, QUEEN_DELIVER_LIMIT, &moved, &next_at))
+		return false;
+	*done += moved;
+	if (moved > 0)
+		pass->queue_id--;
+	else
+	{
+		TimestampTz again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), HELD_PAUSE_MS);
+
+		if (next_at <= GetCurrentTimestamp())
+			next_at = again;
+		pass->walks->next_due_at = Min(pass->walks->next_due_at, next_at);
+	}
+	return true;
+}
+
+/* Forgets ids that are older than the window of their queue. */
+bool
+queen_ids_step(QueenPass *pass, int64 *done)
+{
+	int64		purged;
+
+	if (pass->over || !queen_dedup_step(&pass->queue_id, PARTITIONS_AT_ONCE, &purged))
+		return false;
+	*done += purged;
+	if (purged > 0)
+		pass->queue_id--;
+	return true;
+}

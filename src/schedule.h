@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * schedule.h
+ *	  Moves delayed messages into the log when their time has come.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef QUEEN_SCHEDULE_H
+#define QUEEN_SCHEDULE_H
+
+#include "datatype/timestamp.h"
+
+#include "queue_store.h"
+
+/* Messages that one step moves at most. */
+#define QUEEN_DELIVER_LIMIT 1000
+
+/* Moves what is due in a queue whose lock is held; never waits. */
+extern int64 queen_schedule_deliver(const QueenQueue *queue, int limit);
+
+/*
+ * The worker's steps: goes to the next queue after *queue_id that has messages
+ * waiting, and does one step there. False where there is no such queue. next_at
+ * is when the first message of that queue that is left is due.
+ */
+extern bool queen_schedule_step(int32 *queue_id, int limit, int64 *moved, TimestampTz *next_at);
+
+#endif							/* QUEEN_SCHEDULE_H */
