@@ -22,6 +22,7 @@
 #include "queue.h"
 #include "schedule.h"
 #include "schedule_store.h"
+#include "soon.h"
 #include "statement.h"
 
 PG_FUNCTION_INFO_V1(queen_cancel_scheduled);
@@ -97,6 +98,8 @@ queen_reschedule(PG_FUNCTION_ARGS)
 
 	queen_begin("queen.reschedule()");
 	moved = open_scheduled(scheduled_id) && queen_scheduled_move(scheduled_id, deliver_at);
+	if (moved)
+		queen_due_at(deliver_at);
 	queen_end();
 
 	if (!moved)

@@ -95,7 +95,7 @@ take_place(void)
 {
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGUSR2, handle_look_again);
+	pqsignal(QUEEN_LOOK_SIGNAL, handle_look_again);
 	pqsignal(QUEEN_DUE_SIGNAL, handle_due_soon);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);

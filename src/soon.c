@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * soon.c
- *	  Tells the launcher of work that will be due before its next visit.
+ *	  Tells the launcher of what it would learn too late at its next visit.
  *
  * A worker learns at each visit when the next delayed message of its database
  * is due, and the launcher sends one again at that time. A message with a
@@ -24,33 +24,50 @@
 #include "soon.h"
 
 static int	launcher_pid = 0;	/* to be told at the commit; 0: nobody */
+static int	launcher_signal = 0;
 
-/* Tells the launcher, once the message can be seen. Never throws. */
+/* Tells the launcher, once what is new can be seen. Never throws. */
 static void
 tell_launcher(XactEvent event, void *arg)
 {
 	if (launcher_pid == 0)
 		return;
 	if (event == XACT_EVENT_COMMIT)
-		kill(launcher_pid, QUEEN_DUE_SIGNAL);
+		kill(launcher_pid, launcher_signal);
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE || event == XACT_EVENT_ABORT)
 		launcher_pid = 0;
+}
+
+/* Notes by what signal the launcher is to be told. */
+static void
+note(int number)
+{
+	static bool registered = false;
+
+	if (!registered)
+		RegisterXactCallback(tell_launcher, NULL);
+	registered = true;
+	launcher_signal = number;
+	launcher_pid = queen_process_pid(QUEEN_LAUNCHER, InvalidOid);
 }
 
 /* A message of this transaction is due at a time. */
 void
 queen_due_at(TimestampTz at)
 {
-	static bool registered = false;
 	static TimestampTz told_at = 0;
 	TimestampTz now = GetCurrentTimestamp();
 
 	if (at > TimestampTzPlusMilliseconds(now, queen_naptime) || launcher_pid != 0 ||
 		!TimestampDifferenceExceeds(told_at, now, 1000))
 		return;
-	if (!registered)
-		RegisterXactCallback(tell_launcher, NULL);
-	registered = true;
 	told_at = now;
-	launcher_pid = queen_process_pid(QUEEN_LAUNCHER, InvalidOid);
+	note(QUEEN_DUE_SIGNAL);
+}
+
+/* This transaction changes what a visit to a database would find. */
+void
+queen_look_again(void)
+{
+	note(QUEEN_LOOK_SIGNAL);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * soon.h
- *	  Tells the launcher of work that will be due before its next visit.
+ *	  Tells the launcher of what it would learn too late at its next visit.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,10 +10,14 @@
 
 #include "datatype/timestamp.h"
 
-/* The signal by which the launcher is told that something is due soon. */
+/* By these it is told: something is due soon; look at all databases, from the start. */
 #define QUEEN_DUE_SIGNAL SIGINT
+#define QUEEN_LOOK_SIGNAL SIGUSR2
 
 /* A message of this transaction is due at a time. */
 extern void queen_due_at(TimestampTz at);
+
+/* This transaction changes what a visit to a database would find. */
+extern void queen_look_again(void);
 
 #endif							/* QUEEN_SOON_H */

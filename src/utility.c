@@ -20,6 +20,7 @@
 #include "tcop/utility.h"
 
 #include "process.h"
+#include "soon.h"
 #include "utility.h"
 
 static ProcessUtility_hook_type next_hook = NULL;
@@ -66,7 +67,18 @@ database_to_leave(Node *statement)
 	}
 }
 
-/* Makes room for a statement on a database, then does what was done before. */
+/* Whether a statement makes a database one that the worker is to serve. */
+static bool
+brings_queen(Node *statement)
+{
+	return IsA(statement, CreateExtensionStmt) &&
+		strcmp(((CreateExtensionStmt *) statement)->extname, "queen") == 0;
+}
+
+/*
+ * Makes room for a statement on a database, then does what was done before. A
+ * database that gets the extension is told to the launcher.
+ */
 static void
 process_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
@@ -86,6 +98,8 @@ process_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
 	else
 		standard_ProcessUtility(planned, query, read_only_tree, context, params,
 								environment, destination, completion);
+	if (brings_queen(planned->utilityStmt))
+		queen_look_again();
 }
 
 /* Called once, when the library is loaded. */

@@ -12,9 +12,6 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
@@ -27,6 +24,7 @@
 #include "maintain.h"
 #include "process.h"
 #include "settings.h"
+#include "soon.h"
 #include "statement.h"
 #include "worker.h"
 #include "worker_store.h"
@@ -37,37 +35,11 @@ PG_FUNCTION_INFO_V1(queen_worker_start);
 PG_FUNCTION_INFO_V1(queen_worker_steps);
 PG_FUNCTION_INFO_V1(queen_worker_reason);
 
-static bool wake_at_commit = false;
-
-/* Tells the launcher to look at all databases, once what was changed can be seen. */
-static void
-wake_launcher(XactEvent event, void *arg)
-{
-	if (!wake_at_commit)
-		return;
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
-		queen_process_signal(QUEEN_LAUNCHER, InvalidOid, SIGUSR2);
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE || event == XACT_EVENT_ABORT)
-		wake_at_commit = false;
-}
-
-/* Asks for that. */
-static void
-ask_to_wake(void)
-{
-	static bool registered = false;
-
-	if (!registered)
-		RegisterXactCallback(wake_launcher, NULL);
-	registered = true;
-	wake_at_commit = true;
-}
-
 /* Starts the launcher unless it runs, or will by itself; answers whether it did. */
 static bool
 start_launcher(void)
 {
-	ask_to_wake();
+	queen_look_again();
 	if (queen_worker_preloaded() || queen_process_pid(QUEEN_LAUNCHER, InvalidOid) != 0)
 		return false;
 	if (IsBinaryUpgrade)

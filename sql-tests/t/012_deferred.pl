@@ -169,7 +169,7 @@ $node->stop('immediate');
 $node->start;
 is(temporary_files(), '', 'none after it');
 is(queue_log('crash'), 'committed', 'what was committed is there, and no more');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'}), '0', 'no lock is left');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database <> 0}), '0', 'no lock is left');
 
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|XX000|not closed at end-of-transaction/, 'nothing internal went wrong');
 $node->stop;

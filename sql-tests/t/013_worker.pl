@@ -104,7 +104,7 @@ is($node->safe_psql('one', 'SELECT count(not_running) FROM queen.worker_status')
 # queen.databases, by ALTER SYSTEM and a reload.
 $node->safe_psql('postgres', q{ALTER SYSTEM SET queen.databases = 'postgres, "Two, three"'});
 $node->reload;
-ok($node->poll_query_until('one', q{SELECT count(not_running) = 3 FROM queen.worker_status WHERE not_running LIKE 'queen.databases%'}),
+ok($node->poll_query_until('one', q{SELECT count(not_running) = 5 FROM queen.worker_status WHERE not_running LIKE 'queen.databases%'}),
 	'a database that is not named is told why');
 serves($node, 'Two, three', 'one that is named is served');
 $node->safe_psql('one', q{SELECT queen.push('work', '1', 'p')});
@@ -229,7 +229,7 @@ serves($node, $_, '... and works') foreach ('postgres', 'second');
 # No worker slot is free: it is told, and nothing else happens.
 $node->safe_psql('postgres', 'ALTER SYSTEM SET max_worker_processes = 2');
 $node->restart;
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM queen.worker_status WHERE not_running = 'no background worker slot is free'}),
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 5 FROM queen.worker_status WHERE not_running = 'no background worker slot is free'}),
 	'no slot is free, and the view says so');
 like(slurp_file($node->logfile), qr/WARNING:  queen could not start a worker/, 'so does the log');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET max_worker_processes');
