@@ -20,6 +20,13 @@ OBJS = \
 	src/json_text.o \
 	src/process.o \
 	src/soon.o \
+	src/shmem.o \
+	src/wake.o \
+	src/ready_list.o \
+	src/ready.o \
+	src/counters.o \
+	src/touch.o \
+	src/waiting.o \
 	src/check.o \
 	src/payload.o \
 	src/spool.o \
@@ -56,6 +63,7 @@ OBJS = \
 	src/failure.o \
 	src/trace.o \
 	src/letter.o \
+	src/search.o \
 	src/claim.o \
 	src/arguments.o \
 	src/items.o \
@@ -67,6 +75,7 @@ OBJS = \
 	src/push_row.o \
 	src/delay.o \
 	src/pop.o \
+	src/wait.o \
 	src/ack.o \
 	src/nack.o \
 	src/read.o \
@@ -84,6 +93,7 @@ OBJS = \
 	src/queue_admin.o \
 	src/grant.o \
 	src/status.o \
+	src/stat.o \
 	src/retention.o \
 	src/retention_walk.o \
 	src/idle.o \
@@ -110,6 +120,7 @@ REGRESS_TESTS = \
 	push_row \
 	pop \
 	read \
+	wait \
 	groups \
 	ack \
 	nack \

@@ -205,6 +205,8 @@ SELECT count(*) FROM queen.pop('aged');
 SELECT count(*) FROM queen.pop('aged', partition => 'p');
 SELECT consumer_group, behind FROM queen.consumer_groups WHERE queue = 'aged';
 UPDATE queen.segment s SET created_at = s.created_at - interval '1 hour' FROM queen.partitions p WHERE p.partition_id = s.partition_id AND p.queue = 'aged' AND p.partition = 'p' AND s.base_offset = 0;
+-- What is changed by hand is not told to others; a change of the queue is.
+SELECT queen.alter_queue('aged', delivery_delay => '1 hour') \g /dev/null
 SELECT partition, message_offset, delivery FROM queen.pop('aged', auto_ack => true);
 SELECT count(*) FROM queen.pop('aged', auto_ack => true);
 SELECT partition, committed, behind FROM queen.cursors WHERE queue = 'aged' ORDER BY 1;

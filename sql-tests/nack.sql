@@ -138,13 +138,13 @@ SELECT count(*) FROM queen.pop('delay', partition => 'a');
 SELECT partition, messages FROM pg_temp.take('delay', 'another');
 -- Its time is over, here by hand.
 UPDATE queen.cursor SET not_before = clock_timestamp() WHERE not_before IS NOT NULL;
-SELECT partition, messages, lease AS l FROM pg_temp.take('delay') \gset
+SELECT partition, messages, lease AS l FROM pg_temp.take('delay', partition => 'a') \gset
 \echo :partition :messages
 -- An own delay, longer and none; a message given up leaves no pause.
 SELECT queen.nack(:'l', delay => '1 hour');
-SELECT * FROM pg_temp.place('delay', 'a') LIMIT 1;
+SELECT * FROM pg_temp.place('delay', 'a') ORDER BY failures DESC LIMIT 1;
 UPDATE queen.cursor SET not_before = clock_timestamp() WHERE not_before IS NOT NULL;
-SELECT lease AS l FROM pg_temp.take('delay') \gset
+SELECT lease AS l FROM pg_temp.take('delay', partition => 'a') \gset
 SELECT queen.nack(:'l', delay => '0');
 SELECT lease AS l FROM pg_temp.take('delay') \gset
 SELECT queen.nack(:'l', delay => '1 hour');

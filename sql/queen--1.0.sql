@@ -528,6 +528,7 @@ CREATE FUNCTION queen.pop(
 	max_bytes bigint DEFAULT NULL,
 	ack uuid[] DEFAULT NULL,
 	strict_ack boolean DEFAULT false,
+	wait interval DEFAULT NULL,
 	OUT partition text,
 	OUT message_offset bigint,
 	OUT payload json,
@@ -539,6 +540,14 @@ CREATE FUNCTION queen.pop(
 	OUT body bytea)
 RETURNS SETOF record
 LANGUAGE C ROWS 100 SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_pop';
+
+/* It commits, so it has no SET clause; the path is pinned in C. */
+CREATE PROCEDURE queen.wait(
+	queue text,
+	consumer_group text DEFAULT 'default',
+	timeout interval DEFAULT '60 s',
+	INOUT ready boolean DEFAULT NULL)
+LANGUAGE C AS 'MODULE_PATHNAME', 'queen_wait';
 
 CREATE FUNCTION queen.subscribe(
 	queue text,
@@ -1024,6 +1033,61 @@ SELECT s.scheduled_id, q.name AS queue, s.partition_name AS partition, s.deliver
   FROM queen.scheduled s
   JOIN queen.readable_queue q USING (queue_id);
 
+/* ------------------------------------------------------------------------
+ * Counters, in shared memory. NULL where they are not counted.
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION queen._counters(
+	queue_id int,
+	group_id int,
+	OUT pushes bigint,
+	OUT messages bigint,
+	OUT bytes bigint,
+	OUT pops bigint,
+	OUT empty_pops bigint,
+	OUT acks bigint,
+	OUT nacks bigint,
+	OUT dead_letters bigint,
+	OUT expiries bigint,
+	OUT since timestamptz)
+RETURNS record
+LANGUAGE C VOLATILE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_counters_of';
+
+CREATE FUNCTION queen.reset_stats(queue text DEFAULT '') RETURNS void
+LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_reset_stats';
+
+CREATE VIEW queen.stat_groups WITH (security_barrier) AS
+SELECT q.name AS queue, g.name AS consumer_group,
+	   c.pops, c.empty_pops, c.messages, c.bytes, c.acks, c.nacks, c.dead_letters, c.expiries, c.since
+  FROM queen.consumer_group g
+  JOIN queen.readable_queue q USING (queue_id)
+  CROSS JOIN LATERAL queen._counters(q.queue_id, g.group_id) c;
+
+/* The sums are of the groups that there are; NULL where one of them is not counted. */
+CREATE VIEW queen.stat_queues WITH (security_barrier) AS
+SELECT q.name AS queue, c.pushes, c.messages, c.bytes,
+	   s.pops, s.empty_pops, s.delivered, s.acks, s.nacks, s.dead_letters, s.expiries, c.since
+  FROM queen.readable_queue q
+  CROSS JOIN LATERAL queen._counters(q.queue_id, 0) c
+  CROSS JOIN LATERAL (
+		SELECT CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.pops), 0)::bigint END AS pops,
+			   CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.empty_pops), 0)::bigint END AS empty_pops,
+			   CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.messages), 0)::bigint END AS delivered,
+			   CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.acks), 0)::bigint END AS acks,
+			   CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.nacks), 0)::bigint END AS nacks,
+			   CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.dead_letters), 0)::bigint END AS dead_letters,
+			   CASE WHEN count(*) = count(n.pops) THEN coalesce(sum(n.expiries), 0)::bigint END AS expiries
+		  FROM queen.consumer_group g
+		  CROSS JOIN LATERAL queen._counters(g.queue_id, g.group_id) n
+		 WHERE g.queue_id = q.queue_id) s;
+
+GRANT SELECT ON queen.stat_queues, queen.stat_groups TO PUBLIC;
+
+COMMENT ON FUNCTION queen._counters(int, int) IS 'used by the views: what is counted of a queue (group 0) or a group';
+COMMENT ON FUNCTION queen.reset_stats(text) IS 'counts from 0 on: one queue with its groups, or all that the caller may change';
+COMMENT ON VIEW queen.stat_groups IS 'what each consumer group has done since its counters began; NULL where it is not counted';
+COMMENT ON VIEW queen.stat_queues IS 'what was pushed to each queue, and what its groups have done; NULL where it is not counted';
+
 /* The functions check rights themselves; the views show what the reader may read. */
 GRANT USAGE ON SCHEMA queen TO PUBLIC;
 GRANT SELECT ON queen.queues, queen.partitions, queen.consumer_groups, queen.cursors,
@@ -1073,8 +1137,10 @@ COMMENT ON FUNCTION queen.deliver_scheduled(text, int) IS
 COMMENT ON FUNCTION queen.purge_dedup(text, int) IS
 	'forgets transaction ids of a queue whose time is past; answers in how many partitions it looked';
 COMMENT ON VIEW queen.scheduled_messages IS 'messages with a delay that are not in the log yet';
-COMMENT ON FUNCTION queen.pop(text, text, int, text, interval, boolean, text, timestamptz, int, bigint, uuid[], boolean) IS
+COMMENT ON FUNCTION queen.pop(text, text, int, text, interval, boolean, text, timestamptz, int, bigint, uuid[], boolean, interval) IS
 	'hands out messages of a queue to a consumer group, in order inside each partition, one lease a partition';
+COMMENT ON PROCEDURE queen.wait(text, text, interval, boolean) IS
+	'commits, then waits until a consumer group can pop something of a queue, and says whether it can; holds no snapshot and no lock meanwhile';
 COMMENT ON FUNCTION queen.read IS
 	'looks at messages of a partition, from an offset on, without a group and without a lease';
 COMMENT ON FUNCTION queen.subscribe(text, text, text, timestamptz) IS

@@ -40,6 +40,7 @@ complete_spans(QueenPlace *place, QueenSpan *spans, int count)
 	if (queen_cursor_unfinished(cursor, cursor->lease_start, cursor->lease_end) == 0)
 		queen_cursor_finish_lease(cursor);
 	place->changed = completed > 0 || cursor->lease_nonce == 0;
+	queen_place_count(place, QUEEN_COUNT_ACKS, completed);
 
 	return completed;
 }

@@ -102,6 +102,16 @@ queen_interval_us(const Interval *interval)
 	return us;
 }
 
+/* The other way round. */
+Interval *
+queen_interval(int64 us)
+{
+	Interval   *interval = palloc0(sizeof(Interval));
+
+	interval->time = us;
+	return interval;
+}
+
 /* Refuses an interval that is negative, too long, or zero where that is not allowed. */
 int64
 queen_check_interval(const Interval *interval, bool zero, const char *what)

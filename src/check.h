@@ -42,6 +42,7 @@ extern void queen_check_range(int64 value, int64 low, int64 high, const char *wh
 
 /* Microseconds, a month being 30 days; refuses what is outside. */
 extern int64 queen_interval_us(const Interval *interval);
+extern Interval *queen_interval(int64 us);
 extern int64 queen_check_interval(const Interval *interval, bool zero, const char *what);
 extern int64 queen_check_age(const Interval *interval, const char *what);
 

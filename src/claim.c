@@ -19,9 +19,10 @@
 #include "claim.h"
 #include "failure.h"
 #include "group.h"
-#include "locks.h"
 #include "message.h"
 #include "reader.h"
+#include "shmem.h"
+#include "waiting.h"
 
 /* Whether the pop may take anything more. */
 bool
@@ -135,6 +136,8 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 			break;
 		}
 		put_row(pop, place, &reader, offset, &message, nonce);
+		queen_place_count(place, QUEEN_COUNT_MESSAGES, 1);
+		queen_place_count(place, QUEEN_COUNT_BYTES, message.payload_len);
 		pop->bytes_left -= Min(pop->bytes_left, (int64) message.payload_len);
 		pop->messages_left--;
 		pop->delivered++;
@@ -172,10 +175,21 @@ end_expired_lease(QueenPlace *place)
 {
 	bool		poison = is_poison(place);
 
+	if (place->cursor.lease_nonce != 0)
+		queen_count_now(place->queue->queue_id, place->group->group_id, QUEEN_COUNT_EXPIRIES, 1);
 	queen_cursor_end_lease(&place->cursor);
 	if (poison)
 		queen_bury(place, queen_cursor_head(&place->cursor), cstring_to_text("poison"),
 				   NULL, place->cursor.failures);
+}
+
+/* Whether the log goes on after what was handed out (-1: nothing), as far as can be seen. */
+static QueenRest
+look_beyond(const QueenPop *pop, const QueenPlace *place, int64 last)
+{
+	if (last < 0)
+		return pop->bytes_left == 0 || pop->young ? QUEEN_REST_SOMETHING : QUEEN_REST_NOTHING;
+	return queen_log_end(&place->partition) > last + 1 ? QUEEN_REST_SOMETHING : QUEEN_REST_NOTHING;
 }
 
 /* Takes what the partition has. */
@@ -188,13 +202,16 @@ take(QueenPop *pop, QueenPlace *place)
 
 	end_expired_lease(place);
 	last = deliver(pop, place, nonce);
+	if (queen_preloaded())
+		cursor->rest = look_beyond(pop, place, last);
 	if (last < 0)
 		return;
 	pop->partitions_left--;
 	place->changed = true;
 	if (pop->auto_ack)
 	{
-		queen_cursor_complete_span(cursor, queen_cursor_head(cursor), last);
+		queen_place_count(place, QUEEN_COUNT_ACKS,
+						  queen_cursor_complete_span(cursor, queen_cursor_head(cursor), last));
 		return;
 	}
 	queen_cursor_count_delivery(cursor, last);
@@ -221,35 +238,88 @@ find_held(const QueenPop *pop, int64 partition_id)
 	return NULL;
 }
 
-/* Takes what a partition has for the group, if anything, and if it is free. */
-void
-queen_claim(QueenPop *pop, int64 partition_id)
+/*
+ * When a partition that gave nothing will have something: infinity where that
+ * is for a push to say.
+ */
+static TimestampTz
+next_time(const QueenPop *pop, const QueenPlace *place)
+{
+	const QueenCursor *cursor = &place->cursor;
+	QueenSegmentRow head;
+
+	if (!is_free(cursor, pop->now))
+		return Max(cursor->lease_nonce != 0 ? cursor->lease_until : DT_NOBEGIN, cursor->not_before);
+	if (pop->queue->delivery_delay > 0 &&
+		queen_segment_at(place->partition.partition_id, place->partition.log_start,
+						 queen_cursor_head(cursor), &head) &&
+		head.base_offset + head.message_count > queen_cursor_head(cursor))
+		return head.created_at + pop->queue->delivery_delay;
+	return DT_NOEND;
+}
+
+/* What to tell of a partition after the attempt. */
+static QueenVisit
+judge(QueenPop *pop, const QueenPlace *place, bool took, TimestampTz *at)
+{
+	if (took)
+		return QUEEN_VISIT_TOOK;
+	if (pop->bytes_left == 0)
+		return QUEEN_VISIT_LEFT;
+	*at = next_time(pop, place);
+	pop->soonest = Min(pop->soonest, *at);
+	return *at == DT_NOEND ? QUEEN_VISIT_NOTHING : QUEEN_VISIT_LATER;
+}
+
+/* Locks a partition that this call has nothing of yet; false where it cannot. */
+static bool
+open_place(QueenPop *pop, int64 partition_id, QueenPlace *place, QueenVisit *why)
+{
+	*why = QUEEN_VISIT_LOCKED;
+	if (!queen_group_try_lock_cursor(pop->group, partition_id))
+	{
+		pop->soonest = Min(pop->soonest, pop->now + QUEEN_PASSED_OVER_US);
+		return false;
+	}
+	*why = QUEEN_VISIT_NOTHING;
+	if (!queen_partition_by_id(partition_id, &place->partition))
+	{
+		queen_group_unlock_cursor(pop->group, partition_id);
+		return false;
+	}
+	place->queue = pop->queue;
+	place->group = pop->group;
+	queen_group_read_cursor(pop->group, &place->partition, &place->cursor);
+	return true;
+}
+
+/*
+ * Takes what a partition has for the group, if anything, and if it is free; else
+ * tells when it may be.
+ */
+QueenVisit
+queen_claim(QueenPop *pop, int64 partition_id, TimestampTz *at)
 {
 	QueenPlace *place = find_held(pop, partition_id);
 	QueenPlace	fresh = {0};
 	int64		delivered = pop->delivered;
+	QueenVisit	result;
 
 	pop->young = false;
 	if (place == NULL)
 	{
-		if (!queen_try_lock_cursor(partition_id, pop->group->number))
-			return;
-		if (!queen_partition_by_id(partition_id, &fresh.partition))
-		{
-			queen_unlock_cursor(partition_id, pop->group->number);
-			return;
-		}
-		fresh.queue = pop->queue;
-		fresh.group = pop->group;
-		queen_group_read_cursor(pop->group, &fresh.partition, &fresh.cursor);
+		if (!open_place(pop, partition_id, &fresh, &result))
+			return result;
 		place = &fresh;
 	}
 	if (is_free(&place->cursor, pop->now))
 		take(pop, place);
 	if (place == &fresh && pop->delivered == delivered && !pop->young)
 		pop->stale = true;
+	result = judge(pop, place, pop->delivered > delivered, at);
 	if (place->changed)
 		queen_place_write(place);
 	else if (place == &fresh)
-		queen_unlock_cursor(partition_id, pop->group->number);
+		queen_group_unlock_cursor(pop->group, partition_id);
+	return result;
 }

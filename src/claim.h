@@ -12,6 +12,7 @@
 #include "utils/tuplestore.h"
 
 #include "lease.h"
+#include "search.h"
 
 /* One call of queen.pop: what it asks, what it may still take, where rows go. */
 typedef struct QueenPop
@@ -29,6 +30,10 @@ typedef struct QueenPop
 	bool		stale;			/* a candidate was taken before we came */
 	bool		young;			/* what comes next is too young to be
 								 * delivered */
+	bool		hinted;			/* shared memory knows the group */
+	bool		named;			/* only one partition was looked at */
+	bool		left_some;		/* something is left for others, perhaps */
+	TimestampTz soonest;		/* when what was passed over may be free */
 
 	QueenLease *held;			/* completed in this call, their cursors not
 								 * yet written */
@@ -40,6 +45,6 @@ typedef struct QueenPop
 } QueenPop;
 
 extern bool queen_pop_has_budget(const QueenPop *pop);
-extern void queen_claim(QueenPop *pop, int64 partition_id);
+extern QueenVisit queen_claim(QueenPop *pop, int64 partition_id, TimestampTz *at);
 
 #endif							/* QUEEN_CLAIM_H */

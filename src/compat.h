@@ -17,6 +17,7 @@
 #include "utils/acl.h"
 #include "utils/jsonfuncs.h"
 #include "utils/rangetypes.h"
+#include "utils/wait_event.h"
 
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -63,6 +64,23 @@
 #define queen_lex_context(json, len, need_escapes) \
 	makeJsonLexContextCstringLen(NULL, (json), (len), GetDatabaseEncoding(), (need_escapes))
 #define queen_lock_held(tag, mode)	LockHeldByMe((tag), (mode), false)
+#endif
+
+/* 17: processes have numbers of their own kind, and extensions name what they wait for. */
+#if PG_VERSION_NUM < 170000
+#define queen_my_proc_number()	(MyProc->pgprocno)
+#define queen_wait_event()		PG_WAIT_EXTENSION
+#else
+#define queen_my_proc_number()	(MyProcNumber)
+static inline uint32
+queen_wait_event(void)
+{
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("QueenWait");
+	return event;
+}
 #endif
 
 /* 18: a scan may be instrumented. */

@@ -26,6 +26,14 @@ typedef struct QueenStep
 	int32		count;
 } QueenStep;
 
+/* What the log has after the last offset that is leased or done. */
+typedef enum QueenRest
+{
+	QUEEN_REST_UNKNOWN,
+	QUEEN_REST_NOTHING,
+	QUEEN_REST_SOMETHING
+} QueenRest;
+
 /*
  * Where a group stands in a partition. acked is sorted, its spans do not touch
  * each other nor the offset after committed, which is therefore the first one
@@ -34,6 +42,8 @@ typedef struct QueenStep
 typedef struct QueenCursor
 {
 	int64		partition_id;
+	int32		queue_id;		/* of the group; 0 where the reader did not
+								 * say */
 	int32		group_id;
 	int64		version;		/* 0: never written */
 	int64		committed;
@@ -49,6 +59,11 @@ typedef struct QueenCursor
 	int			nsteps;
 	int32		failures;		/* of the head */
 	TimestampTz not_before;		/* -infinity: at once */
+
+	/* Not kept: what whoever writes it knows, for those who wait. */
+	int64		leased_before;	/* last offset of the lease that was read, or
+								 * -1 */
+	QueenRest	rest;
 } QueenCursor;
 
 static inline int64

@@ -8,6 +8,8 @@
  * bounded on both sides, so that no deletion walks over what an earlier one
  * removed. That keeps the table small where no worker runs.
  *
+ * Each write leaves a note for those who wait (touch.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -22,6 +24,7 @@
 #include "probe.h"
 #include "spans.h"
 #include "statement.h"
+#include "touch.h"
 
 #define PRUNE_INTERVAL 16
 
@@ -153,6 +156,7 @@ take_cursor(const QueenRow *row, QueenCursor *cursor)
 		cursor->lease_start = DatumGetInt64(row->values[5]);
 		cursor->lease_end = DatumGetInt64(row->values[6]);
 		cursor->lease_until = DatumGetTimestampTz(row->values[7]);
+		cursor->leased_before = cursor->lease_end;
 	}
 	if (!row->nulls[8])
 		decode_recent(row->values[8], cursor);
@@ -190,6 +194,7 @@ queen_cursor_read(int64 partition_id, int32 group_id, QueenCursor *cursor)
 	cursor->partition_id = partition_id;
 	cursor->group_id = group_id;
 	cursor->committed = -1;
+	cursor->leased_before = -1;
 	cursor->lease_until = DT_NOBEGIN;
 	cursor->not_before = DT_NOBEGIN;
 
@@ -216,6 +221,38 @@ prune_before(const QueenCursor *cursor)
 	queen_execute(&prune, &parameters, 0);
 }
 
+/* What others need to know of a cursor that is written, and for when. */
+static QueenLeft
+what_is_left(const QueenCursor *cursor, TimestampTz now, TimestampTz *at)
+{
+	static const QueenLeft leased[] = {QUEEN_LEFT_LATER, QUEEN_LEFT_LATER_ALL, QUEEN_LEFT_LATER_MORE};
+
+	*at = cursor->lease_nonce != 0 ? cursor->lease_until : cursor->not_before;
+	if (cursor->lease_nonce != 0)
+		return leased[cursor->rest];
+	if (cursor->not_before > now)
+		return QUEEN_LEFT_LATER_MORE;
+	if (cursor->rest == QUEEN_REST_NOTHING)
+		return QUEEN_LEFT_NOTHING;
+	if (cursor->rest == QUEEN_REST_UNKNOWN && cursor->leased_before >= 0 &&
+		cursor->committed >= cursor->leased_before)
+		return QUEEN_LEFT_DONE;
+	return QUEEN_LEFT_SOMETHING;
+}
+
+/* Notes what a write leaves, to be told when the transaction has ended. */
+static void
+touch(QueenCursor *cursor, TimestampTz now)
+{
+	TimestampTz at;
+	QueenLeft	left = what_is_left(cursor, now, &at);
+
+	Assert(cursor->queue_id != 0);
+	queen_touch_cursor(cursor->queue_id, cursor->group_id, cursor->partition_id, left, at);
+	cursor->leased_before = cursor->lease_nonce != 0 ? cursor->lease_end : -1;
+	cursor->rest = QUEEN_REST_UNKNOWN;
+}
+
 /* Writes the next version. The caller holds the cursor's lock. */
 void
 queen_cursor_write(QueenCursor *cursor, TimestampTz now)
@@ -240,6 +277,7 @@ queen_cursor_write(QueenCursor *cursor, TimestampTz now)
 	queen_bind_if(&parameters, cursor->not_before != DT_NOBEGIN, TimestampTzGetDatum(cursor->not_before));
 	queen_bind(&parameters, TimestampTzGetDatum(now));
 	queen_execute(&insert, &parameters, 0);
+	touch(cursor, now);
 
 	if (cursor->version % PRUNE_INTERVAL == 0)
 		prune_before(cursor);
@@ -266,6 +304,7 @@ queen_cursors_delete(int32 queue_id, int32 group_id)
 	queen_bind(&parameters, Int32GetDatum(queue_id));
 	queen_bind(&parameters, Int32GetDatum(group_id));
 	queen_execute(&delete, &parameters, 0);
+	queen_touch_group_gone(queue_id, group_id);
 }
 
 /* Removes all cursors in a partition. */

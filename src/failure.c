@@ -40,6 +40,7 @@ keep_dead_letter(QueenPlace *place, int64 offset, const text *reason,
 		};
 
 		queen_dead_letter_insert(&letter);
+		queen_place_count(place, QUEEN_COUNT_DEAD_LETTERS, 1);
 	}
 	queen_reader_close(&reader);
 

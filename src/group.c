@@ -21,6 +21,7 @@
 #include "group.h"
 #include "locks.h"
 #include "reader.h"
+#include "touch.h"
 
 /* subscription_mode and subscription_from; a time alone means mode timestamp. */
 QueenSubscription
@@ -100,6 +101,7 @@ register_group(const QueenQueue *queue, text *name, const QueenSubscription *sub
 
 	group.number = take_number(queue->queue_id);
 	group.group_id = queen_group_insert(&group, subscription->mode);
+	queen_touch_queue(queue->queue_id); /* some may wait for it by name */
 	if (subscription->at_end)
 		queen_cursors_seed(queue->queue_id, group.group_id);
 }
@@ -177,6 +179,43 @@ queen_group_open_to_remove(const QueenQueue *queue, text *name)
 }
 
 /*
+ * The lock of a cursor. Others pass over what is locked, so each leaves a note
+ * that makes them look again when the transaction has ended.
+ */
+void
+queen_group_lock_cursor(const QueenGroup *group, int64 partition_id)
+{
+	queen_lock_cursor(partition_id, group->number);
+	queen_touch_cursor(group->queue_id, group->group_id, partition_id, QUEEN_LEFT_AS_IT_WAS, 0);
+}
+
+/* The same for a seek, which does not wait for long. */
+void
+queen_group_lock_cursor_in_time(const QueenGroup *group, int64 partition_id)
+{
+	queen_lock_cursor_in_time(partition_id, group->number);
+	queen_touch_cursor(group->queue_id, group->group_id, partition_id, QUEEN_LEFT_AS_IT_WAS, 0);
+}
+
+/* The same for a pop, which passes over what is taken. */
+bool
+queen_group_try_lock_cursor(const QueenGroup *group, int64 partition_id)
+{
+	if (!queen_try_lock_cursor(partition_id, group->number))
+		return false;
+	queen_touch_cursor(group->queue_id, group->group_id, partition_id, QUEEN_LEFT_AS_IT_WAS, 0);
+	return true;
+}
+
+/* For a pop that took nothing. */
+void
+queen_group_unlock_cursor(const QueenGroup *group, int64 partition_id)
+{
+	queen_unlock_cursor(partition_id, group->number);
+	queen_untouch_cursor(group->queue_id, group->group_id, partition_id);
+}
+
+/*
  * The cursor of a group in a partition. Where the group never was, that is its
  * start by its subscription, and the answer is false.
  */
@@ -186,6 +225,7 @@ queen_group_read_cursor(const QueenGroup *group, const QueenPartition *partition
 {
 	bool		found = queen_cursor_read(partition->partition_id, group->group_id, cursor);
 
+	cursor->queue_id = group->queue_id;
 	if (!found && group->subscription_from != DT_NOBEGIN)
 		cursor->committed = queen_log_find_time(partition, group->subscription_from) - 1;
 	queen_cursor_pass_removed(cursor, partition->log_start);

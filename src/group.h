@@ -20,7 +20,8 @@
 typedef struct QueenSubscription
 {
 	const char *mode;			/* all, new or timestamp */
-	bool		at_end;			/* puts the group at the end of every partition */
+	bool		at_end;			/* puts the group at the end of every
+								 * partition */
 	TimestampTz from;			/* -infinity but for timestamp */
 } QueenSubscription;
 
@@ -30,6 +31,10 @@ extern QueenGroup *queen_group_open(const QueenQueue *queue, text *name,
 									const QueenSubscription *subscription,
 									LOCKMODE mode, bool in_time, bool *made);
 extern QueenGroup *queen_group_open_to_remove(const QueenQueue *queue, text *name);
+extern void queen_group_lock_cursor(const QueenGroup *group, int64 partition_id);
+extern void queen_group_lock_cursor_in_time(const QueenGroup *group, int64 partition_id);
+extern bool queen_group_try_lock_cursor(const QueenGroup *group, int64 partition_id);
+extern void queen_group_unlock_cursor(const QueenGroup *group, int64 partition_id);
 extern bool queen_group_read_cursor(const QueenGroup *group, const QueenPartition *partition,
 									QueenCursor *cursor);
 

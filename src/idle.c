@@ -43,6 +43,7 @@ static bool
 try_locks(const QueenGroup *groups, int ngroups, int32 queue_id, int64 partition_id)
 {
 	bool		each;
+
 	if (!queen_try_lock_queue(queue_id) || !queen_try_lock_queue_append(queue_id, &each))
 		return false;
 	for (int i = 0; i < ngroups; i++)

@@ -218,7 +218,7 @@ come_again(Database *database, TimestampTz at)
 static void
 end_visit(Database *database)
 {
-	QueenVisit	visit = posts[database->post].visit;
+	QueenVisitEnd visit = posts[database->post].visit;
 
 	pfree(database->in);
 	database->in = NULL;

@@ -237,7 +237,7 @@ lock_cursors(QueenLease **leases, int n)
 			leases[i]->place = leases[i - 1]->place;
 			continue;
 		}
-		queen_lock_cursor(place->partition.partition_id, place->group->number);
+		queen_group_lock_cursor(place->group, place->partition.partition_id);
 		queen_group_read_cursor(place->group, &place->partition, &place->cursor);
 	}
 }
@@ -363,8 +363,16 @@ queen_lease_complete(QueenPlace *place)
 
 	queen_cursor_finish_lease(cursor);
 	place->changed = true;
+	queen_place_count(place, QUEEN_COUNT_ACKS, completed);
 
 	return completed;
+}
+
+/* Counts for the group of a place. */
+void
+queen_place_count(const QueenPlace *place, QueenCounter counter, int64 number)
+{
+	queen_count(place->queue->queue_id, place->group->group_id, counter, number);
 }
 
 /* Writes a place where it has changed. */

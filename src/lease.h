@@ -10,6 +10,7 @@
 
 #include "utils/uuid.h"
 
+#include "counters.h"
 #include "cursor.h"
 #include "group_store.h"
 #include "log_store.h"
@@ -56,5 +57,6 @@ extern QueenLeaseState queen_lease_state(const QueenLease *lease);
 extern int64 queen_lease_complete(QueenPlace *place);
 extern void queen_lease_report_lost(const QueenLease *lease, int level);
 extern void queen_place_write(QueenPlace *place);
+extern void queen_place_count(const QueenPlace *place, QueenCounter counter, int64 number);
 
 #endif							/* QUEEN_LEASE_H */

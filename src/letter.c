@@ -144,6 +144,7 @@ queen_letter_message(const QueenLetter *letter, bool bypass)
 	MemoryContextDelete(memory);
 	message.headers = text.data;
 	message.headers_len = (uint32_t) text.len;
+
 	if (letter->envelope.known)
 	{
 		initStringInfo(&text);

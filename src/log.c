@@ -24,6 +24,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "counters.h"
 #include "cursor.h"
 #include "dedup.h"
 #include "errors.h"
@@ -33,6 +34,7 @@
 #include "schedule_store.h"
 #include "settings.h"
 #include "soon.h"
+#include "touch.h"
 
 /* About how large the frames of a segment grow before the next one begins. */
 #define SEGMENT_BYTES (512 * 1024)
@@ -253,6 +255,18 @@ write_lane(const QueenLane *lane)
 	write_segment(lane, first, lane->nwritten - first, size);
 }
 
+/* Counts what a lane brought. */
+static void
+count_lane(const QueenQueue *queue, const QueenLane *lane)
+{
+	int64		bytes = 0;
+
+	for (uint32 i = 0; i < lane->count; i++)
+		bytes += lane->messages[i].payload_len;
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_MESSAGES, lane->count);
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_BYTES, bytes);
+}
+
 /*
  * Appends the messages of a lane that is locked and placed. Those whose time has come
  * were accepted when they were pushed, so no backlog stops them.
@@ -332,5 +346,12 @@ queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 	if (queue->max_backlog > 0)
 		ngroups = queen_group_list(queue->queue_id, &groups);
 	for (int i = 0; i < nlanes; i++)
+	{
 		append_lane(queue, &lanes[i], groups, ngroups);
+		if (lanes[i].nwritten == 0)
+			continue;
+		queen_touch_append(queue->queue_id, lanes[i].partition.partition_id);
+		count_lane(queue, &lanes[i]);
+	}
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_PUSHES, 1);
 }

@@ -64,6 +64,13 @@ typedef struct QueenCandidateSearch
 	int64		delivery_delay; /* microseconds */
 } QueenCandidateSearch;
 
+/* A partition that has something for a group: now, or at a time. */
+typedef struct QueenOutlook
+{
+	int64		partition_id;
+	TimestampTz at;				/* -infinity: nothing holds it back */
+} QueenOutlook;
+
 extern bool queen_partition_by_name(int32 queue_id, text *name, QueenPartition *partition);
 extern bool queen_partition_by_id(int64 partition_id, QueenPartition *partition);
 extern int64 queen_partition_insert(int32 queue_id, text *name);
@@ -73,6 +80,10 @@ extern bool queen_partition_range(int32 queue_id, int64 *first, int64 *last);
 extern int	queen_partition_candidates(const QueenCandidateSearch *search,
 									   int64 after, int64 through,
 									   int64 *partition_ids, int limit);
+
+extern int	queen_partition_outlook(const QueenCandidateSearch *search, int64 after,
+									int64 through, QueenOutlook *found, int limit);
+extern TimestampTz queen_partition_soonest(const QueenCandidateSearch *search);
 
 extern bool queen_segment_tail(int64 partition_id, int64 log_start, QueenTail *tail);
 extern void queen_segment_insert(int64 partition_id, const QueenSegmentRow *segment);

@@ -70,6 +70,7 @@ open_at(const pg_uuid_t *uuid, int64 *offset, bool complete_before)
 	complete_up_to(&place->cursor, *offset, complete_before);
 	queen_cursor_end_lease(&place->cursor);
 	place->changed = true;
+	queen_place_count(place, QUEEN_COUNT_NACKS, 1);
 
 	return place;
 }

@@ -17,7 +17,7 @@
 typedef struct QueenPayload
 {
 	QueenKind	kind;
-	QueenSlice	text;
+	QueenSlice text;
 } QueenPayload;
 
 extern QueenPayload queen_payload_argument(FunctionCallInfo fcinfo, int number,

@@ -3,10 +3,15 @@
  * pop.c
  *	  queen.pop.
  *
- * Candidates are found by a walk over the queue's partitions, without a lock;
+ * Candidates come from the hints in shared memory (search.c). Where there are
+ * none they are found by a walk over the queue's partitions, without a lock;
  * claim.c takes them. The walk begins where this session's last pop of the
  * group ended, at first anywhere, so that partitions take turns. Partitions in
  * which this very call completed a lease come last: they had their turn.
+ *
+ * A call that may wait looks again, in its own transaction, when there may be
+ * something (waiting.c): with the newest snapshot, and with the locks of its
+ * queue and group, so whoever drops or seeks them waits for it.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +31,11 @@
 #include "group.h"
 #include "queue.h"
 #include "schedule.h"
+#include "search.h"
+#include "settings.h"
+#include "shmem.h"
 #include "statement.h"
+#include "waiting.h"
 
 #define MAX_BATCH			1000000
 
@@ -99,6 +108,7 @@ walk(QueenPop *pop, int64 after, int64 through)
 	int64		candidates[MANY_CANDIDATES];
 	int			limit = 1;
 	bool		known;
+	TimestampTz at;
 	Turn	   *turn = find_turn(search.group_id, &known);
 
 	while (queen_pop_has_budget(pop))
@@ -110,7 +120,7 @@ walk(QueenPop *pop, int64 after, int64 through)
 		{
 			/* Even a partition that cannot be read has had its turn. */
 			turn->partition_id = after = candidates[tried++];
-			queen_claim(pop, after);
+			queen_claim(pop, after, &at);
 		}
 		if (tried < found)
 			break;
@@ -125,20 +135,66 @@ walk(QueenPop *pop, int64 after, int64 through)
 	}
 }
 
-/* One round over all partitions, then those whose lease this call completed. */
+/* A partition that the hints name. */
+static QueenVisit
+visit(void *context, int64 partition_id, TimestampTz *at)
+{
+	return queen_claim(context, partition_id, at);
+}
+
+static bool
+goes_on(void *context)
+{
+	return queen_pop_has_budget(context);
+}
+
+/* Claims what shared memory says is ready; false where it knows nothing. */
+static bool
+follow_hints(QueenPop *pop)
+{
+	QueenSearch search = {
+		.queue = pop->queue,
+		.group = pop->group,
+		.now = pop->now,
+		.visit = visit,
+		.goes_on = goes_on,
+		.context = pop
+	};
+
+	if (!queen_search(&search))
+		return false;
+	pop->stale = false;
+	pop->soonest = Min(pop->soonest, queen_ready_soonest(&search.key));
+	pop->left_some = queen_ready_any(&search.key);
+	return true;
+}
+
+/* One round over all partitions, begun where the last one ended. */
 static void
-look_everywhere(QueenPop *pop)
+walk_everywhere(QueenPop *pop)
 {
 	int64		start = first_turn(pop);
 
-	pop->now = GetCurrentTimestamp();
-	pop->stale = false;
 	walk(pop, start, PG_INT64_MAX);
 	walk(pop, 0, start);
+	pop->left_some = !queen_pop_has_budget(pop);
+}
+
+/* What is ready, then the partitions whose lease this call completed. */
+static void
+look_everywhere(QueenPop *pop)
+{
+	TimestampTz at;
+
+	pop->now = GetCurrentTimestamp();
+	pop->stale = false;
+	pop->hinted = follow_hints(pop);
+	if (!pop->hinted)
+		walk_everywhere(pop);
 	for (int i = 0; i < pop->nheld && queen_pop_has_budget(pop); i++)
 	{
 		if (pop->held[i].place && pop->held[i].place->changed)
-			queen_claim(pop, pop->held[i].partition_id);
+			queen_claim(pop, pop->held[i].partition_id, &at);
 	}
 }
 
@@ -167,13 +223,17 @@ complete_leases(QueenPop *pop, bool strict)
 static void
 claim_all(QueenPop *pop, text *partition_name)
 {
+	pop->soonest = DT_NOEND;
+	queen_schedule_deliver(pop->queue, QUEEN_DELIVER_LIMIT);
 	if (partition_name)
 	{
 		QueenPartition partition;
+		TimestampTz at;
 
 		pop->now = GetCurrentTimestamp();
 		if (queen_partition_by_name(pop->queue->queue_id, partition_name, &partition))
-			queen_claim(pop, partition.partition_id);
+			queen_claim(pop, partition.partition_id, &at);
+		pop->named = true;
 	}
 	else
 	{
@@ -189,6 +249,83 @@ claim_all(QueenPop *pop, text *partition_name)
 		if (pop->held[i].place)
 			queen_place_write(pop->held[i].place);
 	}
+}
+
+/* When time alone may bring something, as far as a look at all partitions knows. */
+static TimestampTz
+find_soonest(const QueenPop *pop, bool all)
+{
+	QueenCandidateSearch search = {
+		.queue_id = pop->queue->queue_id,
+		.group_id = pop->group->group_id,
+		.now = pop->now
+	};
+
+	if (!all || pop->hinted || !queen_preloaded() || pop->soonest != DT_NOEND)
+		return pop->soonest;
+	return queen_partition_soonest(&search);
+}
+
+/* Claims; where nothing is there, again when something may be, until the time is over. */
+static void
+claim_in_time(QueenPop *pop, text *partition_name, int64 timeout)
+{
+	QueenWaitKey key = {.queue_id = pop->queue->queue_id, .group_id = pop->group->group_id};
+	QueenPartition partition;
+	QueenWait	wait;
+
+	if (partition_name &&
+		queen_partition_by_name(pop->queue->queue_id, partition_name, &partition))
+		key.partition_id = partition.partition_id;
+	queen_wait_begin(&wait, &key, GetCurrentTimestamp() + timeout);
+	PG_TRY();
+	{
+		do
+			claim_all(pop, partition_name);
+		while (pop->delivered == 0 &&
+			   queen_wait_sleep(&wait, find_soonest(pop, partition_name == NULL), pop->hinted));
+	}
+	PG_FINALLY();
+	{
+		queen_wait_end(&wait, pop->delivered > 0);
+	}
+	PG_END_TRY();
+}
+
+/* Tells the next one who waits, where this call left something to others. */
+static void
+pass_on(const QueenPop *pop)
+{
+	bool		told = queen_wake_settle(pop->queue->queue_id, pop->group->group_id);
+
+	if ((pop->delivered > 0 && pop->left_some) || (pop->named && told))
+		queen_wake_group(pop->queue->queue_id, pop->group->group_id, 0);
+}
+
+/* Counts the call; one that found nothing counts whatever becomes of the transaction. */
+static void
+count_call(const QueenPop *pop)
+{
+	int32		queue_id = pop->queue->queue_id;
+	int32		group_id = pop->group->group_id;
+
+	if (pop->delivered > 0)
+	{
+		queen_count(queue_id, group_id, QUEEN_COUNT_POPS, 1);
+		return;
+	}
+	queen_count_now(queue_id, group_id, QUEEN_COUNT_POPS, 1);
+	queen_count_now(queue_id, group_id, QUEEN_COUNT_EMPTY_POPS, 1);
+}
+
+/* How long a call waits: what it asks for, but no longer than the setting allows. */
+static int64
+take_wait(FunctionCallInfo fcinfo, int number)
+{
+	if (PG_ARGISNULL(number))
+		return 0;
+	return Min(queen_check_interval(PG_GETARG_INTERVAL_P(number), true, "wait"),
+			   queen_max_pop_wait * INT64CONST(1000));
 }
 
 /* The limits of a call. */
@@ -220,6 +357,7 @@ queen_pop(PG_FUNCTION_ARGS)
 	text	   *partition_name = queen_optional_name_argument(fcinfo, 3, "partition");
 	QueenSubscription subscription = queen_subscription_arguments(fcinfo, 6, 7);
 	bool		strict = DatumGetBool(queen_required(fcinfo, 11, "strict_ack"));
+	int64		timeout = take_wait(fcinfo, 12);
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	QueenPop	pop = {.delivered = 0};
 	bool		made;
@@ -244,8 +382,12 @@ queen_pop(PG_FUNCTION_ARGS)
 		pop.lease = pop.queue->lease;
 	pop.group = queen_group_open(pop.queue, group_name, &subscription, ShareLock, false, &made);
 	complete_leases(&pop, strict);
-	queen_schedule_deliver(pop.queue, QUEEN_DELIVER_LIMIT);
-	claim_all(&pop, partition_name);
+	if (timeout > 0)
+		claim_in_time(&pop, partition_name, timeout);
+	else
+		claim_all(&pop, partition_name);
+	pass_on(&pop);
+	count_call(&pop);
 	queen_end();
 
 	MemoryContextDelete(pop.row_memory);

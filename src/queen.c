@@ -13,6 +13,8 @@
 #include "miscadmin.h"
 
 #include "settings.h"
+#include "shmem.h"
+#include "touch.h"
 #include "utility.h"
 #include "worker.h"
 
@@ -26,6 +28,10 @@ _PG_init(void)
 {
 	queen_define_settings();
 	queen_hook_utility();
+	queen_shmem_define();
 	if (process_shared_preload_libraries_in_progress)
+	{
+		queen_define_touches();
 		queen_worker_register();
+	}
 }

@@ -17,6 +17,7 @@
 #include "queue.h"
 #include "schedule_store.h"
 #include "statement.h"
+#include "touch.h"
 
 PG_FUNCTION_INFO_V1(queen_create_queue);
 PG_FUNCTION_INFO_V1(queen_alter_queue);
@@ -163,9 +164,12 @@ queen_alter_queue(PG_FUNCTION_ARGS)
 {
 	text	   *name = queen_name_argument(fcinfo, 0, "name");
 	QueenOptions options = take_options(fcinfo, false);
+	QueenQueue *queue;
 
 	queen_begin("queen.alter_queue()");
-	queen_queue_update(queen_queue_open_to_change(name, ShareLock)->queue_id, &options);
+	queue = queen_queue_open_to_change(name, ShareLock);
+	queen_queue_update(queue->queue_id, &options);
+	queen_touch_queue_unknown(queue->queue_id);
 	queen_end();
 
 	PG_RETURN_VOID();
@@ -177,12 +181,15 @@ queen_reset_queue_option(PG_FUNCTION_ARGS)
 {
 	text	   *name = queen_name_argument(fcinfo, 0, "name");
 	char	   *option = TextDatumGetCString(queen_required(fcinfo, 1, "option"));
+	QueenQueue *queue;
 
 	queen_begin("queen.reset_queue_option()");
-	if (!queen_queue_reset(queen_queue_open_to_change(name, ShareLock)->queue_id, option))
+	queue = queen_queue_open_to_change(name, ShareLock);
+	if (!queen_queue_reset(queue->queue_id, option))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized queue option \"%s\"", option)));
+	queen_touch_queue_unknown(queue->queue_id);
 	queen_end();
 
 	PG_RETURN_VOID();
@@ -199,6 +206,8 @@ set_paused(FunctionCallInfo fcinfo, const char *command, bool paused)
 	queue = queen_queue_open_to_change(name, ShareLock);
 	if (queue->paused != paused)
 		queen_queue_set_paused(queue->queue_id, paused);
+	if (!paused)
+		queen_touch_queue(queue->queue_id);
 	queen_end();
 }
 
@@ -258,6 +267,7 @@ queen_drop_queue(PG_FUNCTION_ARGS)
 						text_to_cstring(name)),
 				 errhint("Pass cascade => true to drop them too.")));
 	queen_queue_delete(queue->queue_id);
+	queen_touch_queue_gone(queue->queue_id);
 	queen_end();
 
 	PG_RETURN_VOID();

@@ -210,7 +210,7 @@ lock_partition(const Seek *seek, QueenPartition *partition)
 	{
 		locked = partition->partition_id;
 		queen_lock_retention_in_time(locked);
-		queen_lock_cursor_in_time(locked, seek->group->number);
+		queen_group_lock_cursor_in_time(seek->group, locked);
 		find_partition(seek, partition);
 	} while (partition->partition_id != locked);
 }

@@ -13,6 +13,7 @@
 
 #include <limits.h>
 
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/varlena.h"
@@ -69,10 +70,45 @@ queen_serves_database(const char *name, bool is_template)
 	return false;
 }
 
+int			queen_max_pop_wait = 60000;
+int			queen_reconcile_interval = 30000;
+int			queen_ready_queues = 64;
+int			queen_ready_groups = 128;
+int			queen_ready_ring = 4096;
+int			queen_ready_list = 1024;
+int			queen_counter_entries = 1024;
+
+/* A size of something in shared memory, fixed when the server starts. */
+static void
+define_size(const char *name, const char *what, int *variable, int least, int most)
+{
+	DefineCustomIntVariable(name, what, NULL, variable, *variable, least, most,
+							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+}
+
+/* The sizes of shared memory, which is there only where the library is preloaded. */
+static void
+define_sizes(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	define_size("queen.ready_queues", "Sets for how many queues shared memory has a ring of partitions.",
+				&queen_ready_queues, 0, 100000);
+	define_size("queen.ready_groups", "Sets for how many consumer groups shared memory has a list of ready partitions.",
+				&queen_ready_groups, 0, 100000);
+	define_size("queen.ready_ring", "Sets how many partitions the ring of a queue holds.",
+				&queen_ready_ring, 16, 1024 * 1024);
+	define_size("queen.ready_list", "Sets how many partitions the list of a consumer group holds.",
+				&queen_ready_list, 16, 1024 * 1024);
+	define_size("queen.counter_entries", "Sets for how many queues and consumer groups shared memory has counters.",
+				&queen_counter_entries, 0, 1024 * 1024);
+}
+
 /* Called once, when the library is loaded. */
 void
 queen_define_settings(void)
 {
+	define_sizes();
 	DefineCustomBoolVariable("queen.auto_create_queue",
 							 "Lets a push to an unknown queue make it.",
 							 "The caller needs CREATE on schema queen.",
@@ -142,6 +178,20 @@ queen_define_settings(void)
 							&queen_history_age,
 							30 * 24 * 60, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MIN, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.max_pop_wait",
+							"Sets how long a pop waits at most, whatever it asks for.",
+							"A waiting pop holds a snapshot and locks.",
+							&queen_max_pop_wait,
+							60000, 0, INT_MAX,
+							PGC_SUSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.reconcile_interval",
+							"Sets in what time all partitions are looked at, whatever the hints in shared memory say.",
+							NULL,
+							&queen_reconcile_interval,
+							30000, 100, 24 * 3600 * 1000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("queen");
 }

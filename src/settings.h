@@ -18,6 +18,13 @@ extern int	queen_naptime;		/* milliseconds */
 extern int	queen_max_workers;
 extern int	queen_history_age;	/* minutes; 0: for ever */
 extern char *queen_databases;
+extern int	queen_max_pop_wait;
+extern int	queen_reconcile_interval;
+extern int	queen_ready_queues;
+extern int	queen_ready_groups;
+extern int	queen_ready_ring;
+extern int	queen_ready_list;
+extern int	queen_counter_entries;
 
 extern void queen_define_settings(void);
 extern bool queen_serves_database(const char *name, bool is_template);

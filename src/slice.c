@@ -225,11 +225,13 @@ start(QueenSlicer *slicer, QueenSlice text, char open)
 {
 	slicer->at = text.data;
 	slicer->end = text.data;
+
 	/* this first: an empty text may have no address to count from */
 	slicer->failed = queen_slice_first(text) != open;
 	if (slicer->failed)
 		return false;
 	slicer->end = text.data + text.len;
+
 	skip_space(slicer);
 	return true;
 }

@@ -61,8 +61,9 @@ static const PlannerPin pins[] = {
 
 /* The owner of queen's tables, looked up anew by each verb. */
 static Oid	tables_owner = InvalidOid;
+static Oid	tables_id = InvalidOid;
 
-/* Who owns queen's tables now. */
+/* Who owns queen's tables now; notes which they are. */
 static Oid
 find_tables_owner(void)
 {
@@ -75,6 +76,7 @@ find_tables_owner(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation \"queen.segment\" does not exist")));
+	tables_id = relation;
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 
@@ -96,6 +98,13 @@ queen_begin(const char *writing_command)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	MemoryContextSwitchTo(caller);
+}
+
+/* As the last verb found it. */
+Oid
+queen_tables_id(void)
+{
+	return tables_id;
 }
 
 /* Ends a verb. */

@@ -45,6 +45,9 @@ typedef struct QueenRow
 extern void queen_begin(const char *writing_command);
 extern void queen_end(void);
 
+/* The id of a table of queen's, which no later making of the extension has. */
+extern Oid	queen_tables_id(void);
+
 extern void queen_bind(QueenParameters *parameters, Datum value);
 extern void queen_bind_null(QueenParameters *parameters);
 extern void queen_bind_if(QueenParameters *parameters, bool present, Datum value);

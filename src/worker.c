@@ -107,15 +107,15 @@ set_settings(void)
 }
 
 /* Whether queen is here, and wants work to be done. */
-static QueenVisit
+static QueenVisitEnd
 look_around(void)
 {
-	QueenVisit	found = QUEEN_VISIT_DONE;
+	QueenVisitEnd found = QUEEN_VISIT_DONE;
 
 	StartTransactionCommand();
 	if (!OidIsValid(get_extension_oid("queen", true)))
 		found = QUEEN_VISIT_ABSENT;
-	else if (queen_worker_is_stopped())
+	else if (queen_worker_is_stopped() || queen_database_is_restored())
 		found = QUEEN_VISIT_STOPPED;
 	CommitTransactionCommand();
 
@@ -123,10 +123,10 @@ look_around(void)
 }
 
 /* A visit, and how it ended. */
-static QueenVisit
+static QueenVisitEnd
 visit(Oid database, QueenWalks *walks)
 {
-	QueenVisit	found;
+	QueenVisitEnd found;
 	bool		more;
 
 	if (!queen_process_begin(QUEEN_WORKER, database))

@@ -15,21 +15,21 @@
 #define QUEEN_POSTS 32
 
 /* How a visit to a database ended. */
-typedef enum QueenVisit
+typedef enum QueenVisitEnd
 {
 	QUEEN_VISIT_FAILED,			/* also: has not ended yet */
 	QUEEN_VISIT_AWAY,			/* somebody wants the database without us */
 	QUEEN_VISIT_ABSENT,			/* it has no queen */
-	QUEEN_VISIT_STOPPED,		/* queen.worker_stop() */
+	QUEEN_VISIT_STOPPED,		/* queen.worker_stop(), or a restore goes on */
 	QUEEN_VISIT_DONE,
 	QUEEN_VISIT_MORE			/* time was up before the work was done */
-} QueenVisit;
+} QueenVisitEnd;
 
 /* What the launcher and the workers of a database share. */
 typedef struct QueenPost
 {
 	Oid			database;
-	QueenVisit	visit;
+	QueenVisitEnd visit;
 	QueenWalks	walks;
 } QueenPost;
 

@@ -128,6 +128,8 @@ find_reason(void)
 		return "the server is a standby";
 	if (queen_worker_is_stopped())
 		return "queen.worker_stop() was called";
+	if (queen_database_is_restored())
+		return "the database is being restored";
 	if (!is_served())
 		return "queen.databases does not name this database, or it is a template";
 	if (queen_process_pid(QUEEN_LAUNCHER, InvalidOid) != 0)

@@ -22,6 +22,19 @@ static QueenStatement is_stopped = {
 	SPI_OK_SELECT, 0
 };
 
+/*
+ * A dump loads the rows of all tables before it sets a sequence. A restore that
+ * runs in parallel does not keep to that, and says by its name what it is.
+ */
+static QueenStatement is_restored = {
+	"SELECT 1 WHERE EXISTS (SELECT 1 FROM queen.queue) AND NOT (SELECT is_called FROM queen.queue_queue_id_seq)"
+	" OR EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity a"
+	" JOIN pg_catalog.pg_extension e ON e.extname OPERATOR(pg_catalog.=) 'queen'"
+	" WHERE a.datid OPERATOR(pg_catalog.=) $1 AND a.application_name OPERATOR(pg_catalog.=) 'pg_restore'"
+	" AND pg_catalog.pg_has_role(a.usesysid, e.extowner, 'USAGE'))",
+	SPI_OK_SELECT, 1, {OIDOID}
+};
+
 static QueenStatement set_stopped = {
 	"INSERT INTO queen.worker_switch (switch, stopped_at, stopped_by) VALUES (1, $1, $2)"
 	" ON CONFLICT (switch) DO NOTHING",
@@ -67,6 +80,21 @@ queen_worker_is_stopped(void)
 	queen_end();
 
 	return stopped;
+}
+
+/* Whether this database is being restored from a dump, and is not complete yet. */
+bool
+queen_database_is_restored(void)
+{
+	QueenParameters parameters = {.count = 0};
+	bool		restored;
+
+	queen_begin(NULL);
+	queen_bind(&parameters, ObjectIdGetDatum(MyDatabaseId));
+	restored = queen_execute(&is_restored, &parameters, 1) > 0;
+	queen_end();
+
+	return restored;
 }
 
 /* Tells it so, or not any more. */

@@ -28,6 +28,7 @@ typedef struct QueenStepResult
 } QueenStepResult;
 
 extern bool queen_worker_is_stopped(void);
+extern bool queen_database_is_restored(void);
 extern void queen_worker_set_stopped(bool stopped, Oid by);
 extern void queen_step_read(const char *step, QueenStepState *state);
 extern void queen_step_write(const char *step, const QueenStepState *state,

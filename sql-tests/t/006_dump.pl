@@ -48,7 +48,7 @@ $node->safe_psql('postgres', q{
 });
 my $lease = $node->safe_psql('postgres', 'SELECT lease FROM queen.leases');
 
-# Everything in the tables and sequences that the extension marks for dump.
+# Everything in the tables and sequences that the extension marks for dump, but for what the worker notes of itself.
 sub content
 {
 	my ($where, $database) = @_;
@@ -56,7 +56,7 @@ sub content
 
 	foreach my $relation (split /\n/, $where->safe_psql($database, q{
 		SELECT c.oid::regclass FROM pg_extension e, unnest(e.extconfig) u(oid) JOIN pg_class c USING (oid)
-		 WHERE extname = 'queen' ORDER BY c.oid::regclass::text COLLATE "C"
+		 WHERE extname = 'queen' AND c.relname <> 'worker_step' ORDER BY c.oid::regclass::text COLLATE "C"
 	}))
 	{
 		my $rows = $relation =~ /_seq$/
@@ -150,6 +150,20 @@ foreach my $format ('plain', 'custom')
 		"$format: grants on the schema are back");
 	go_on($node, $format, $format);
 }
+
+# A restore that has not ended: the worker stays out until it has.
+my ($rows, $sequences) = slurp_file("$dump.plain") =~ s/^\\(un)?restrict .*$//mgr =~ /^(.*?)(^SELECT pg_catalog\.setval\(.*)/ms or die 'no sequences in the dump';
+my $status = q{SELECT DISTINCT not_running FROM queen.worker_status};
+
+$node->safe_psql('postgres', 'CREATE DATABASE half');
+$node->safe_psql('half', $rows);
+is($node->safe_psql('half', $status), 'the database is being restored', 'half a restore is known');
+is($node->safe_psql('half', 'SELECT count(*) FROM queen.worker_step WHERE total > 0'), '0', 'the worker does nothing in it');
+$node->safe_psql('half', $sequences);
+is($node->safe_psql('half', $status), '', 'and its end');
+is($node->safe_psql('half', "SET application_name = 'pg_restore'; $status"), 'the database is being restored',
+	'a parallel restore says what it is');
+$node->safe_psql('postgres', 'DROP DATABASE half WITH (FORCE)');
 
 # The schema alone.
 $node->command_ok([ 'pg_dump', '--schema-only', '-f', "$dump.schema", $node->connstr('postgres') ], 'pg_dump of the schema');
