@@ -218,5 +218,28 @@ SELECT partition, message_offset FROM queen.pop('aged', 'timed', subscription_fr
 SELECT queen.alter_queue('aged', delivery_delay => '0');
 SELECT partition, message_offset FROM queen.pop('aged', 'timed') ORDER BY 1, 2;
 SELECT partition, message_offset FROM queen.pop('aged', auto_ack => true) ORDER BY 1, 2;
+--
+-- What is remembered of a delayed message keeps its partition, empty as it is
+--
+SELECT queen.create_queue('idle', drop_idle_partitions => '1 day');
+SELECT status FROM queen.push('idle', '1', 'new', 'id', delay => '1 hour');
+UPDATE queen.partition SET oldest_at = 'infinity' WHERE name = 'new';
+SELECT step, done FROM queen.maintain() WHERE step = 'idle partitions';
+SELECT status FROM queen.push('idle', '1', 'new', 'id');
+SELECT queen.alter_queue('idle', dedup_window => '0');
+SELECT step, done FROM queen.maintain() WHERE step = 'idle partitions';
+SELECT count(*) FROM queen.partition WHERE name = 'new';
+--
+-- One delayed item among very many partitions takes no lock of each
+--
+SELECT queen.create_queue('wide');
+SELECT count(*) FROM queen.push_items('wide', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', n::text)) FROM generate_series(1, 200) n));
+BEGIN;
+SELECT status, count(*) FROM queen.push_items('wide', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', n::text)
+	|| CASE WHEN n = 1 THEN '{"delay": "1 hour"}' ELSE '{}' END::jsonb) FROM generate_series(1, 200) n)) GROUP BY 1 ORDER BY 1;
+SELECT count(*) < 20 AS few_locks FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
+ROLLBACK;
+-- A message is there, whoever writes to the table.
+UPDATE queen.scheduled SET payload = NULL;
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
 SELECT (SELECT count(*) FROM queen.scheduled) AS scheduled, (SELECT count(*) FROM queen.dedup) AS dedup, (SELECT count(*) FROM queen.dedup_run) AS runs, (SELECT count(*) FROM queen.dedup_due) AS due;

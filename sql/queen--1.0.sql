@@ -118,7 +118,8 @@ CREATE TABLE queen.dead_letter (
 	created_at		timestamptz NOT NULL,
 	dead_at			timestamptz NOT NULL,
 	first_created_at	timestamptz NOT NULL,
-	redriven_from	int8
+	redriven_from	int8,
+	CHECK ((payload IS NULL) <> (body IS NULL))
 );
 
 CREATE INDEX dead_letter_queue_idx ON queen.dead_letter (queue_id, dead_letter_id);
@@ -226,7 +227,8 @@ CREATE TABLE queen.scheduled (
 	body			bytea,
 	headers			jsonb,
 	bytes			int4 NOT NULL,
-	pushed_at		timestamptz NOT NULL
+	pushed_at		timestamptz NOT NULL,
+	CHECK ((payload IS NULL) <> (body IS NULL))
 ) WITH (vacuum_truncate = off,
 		autovacuum_vacuum_scale_factor = 0,
 		autovacuum_vacuum_threshold = 5000);

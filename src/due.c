@@ -22,6 +22,14 @@
 /* What is due, but held by somebody, is tried again after this time. */
 #define HELD_PAUSE_MS 1000
 
+/* The step comes to the same queue again where that had something to do. */
+static void
+stay_where_it_was_busy(QueenPass *pass)
+{
+	pass->queue_id -= pass->rule;
+	pass->rule = 0;
+}
+
 /* Moves messages into the log, and learns when the next one is due. */
 bool
 queen_due_step(QueenPass *pass, int64 *done)
@@ -29,11 +37,12 @@ queen_due_step(QueenPass *pass, int64 *done)
 	TimestampTz next_at;
 	int64		moved;
 
+	stay_where_it_was_busy(pass);
 	if (pass->over || !queen_schedule_step(&pass->queue_id, QUEEN_DELIVER_LIMIT, &moved, &next_at))
 		return false;
 	*done += moved;
 	if (moved > 0)
-		pass->queue_id--;
+		pass->rule = 1;
 	else
 	{
 		TimestampTz again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), HELD_PAUSE_MS);
@@ -51,10 +60,10 @@ queen_ids_step(QueenPass *pass, int64 *done)
 {
 	int64		purged;
 
+	stay_where_it_was_busy(pass);
 	if (pass->over || !queen_dedup_step(&pass->queue_id, PARTITIONS_AT_ONCE, &purged))
 		return false;
 	*done += purged;
-	if (purged > 0)
-		pass->queue_id--;
+	pass->rule = purged > 0;
 	return true;
 }

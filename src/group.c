@@ -99,6 +99,7 @@ register_group(const QueenQueue *queue, text *name, const QueenSubscription *sub
 		.subscription_from = subscription->from
 	};
 
+	queen_lock_group_list(queue->queue_id);
 	group.number = take_number(queue->queue_id);
 	group.group_id = queen_group_insert(&group, subscription->mode);
 	queen_touch_queue(queue->queue_id); /* some may wait for it by name */

@@ -26,6 +26,7 @@
 #include "log_store.h"
 #include "queue_store.h"
 #include "retention_store.h"
+#include "runs.h"
 #include "seek_store.h"
 
 #define RECONCILE_MS	600000
@@ -61,7 +62,20 @@ try_locks(const QueenGroup *groups, int ngroups, int32 queue_id, int64 partition
 	return true;
 }
 
-/* Whether it is still empty and idle, now that it is locked. */
+/* Whether a partition knows ids that its queue must not forget yet. */
+static bool
+knows_ids(const QueenQueue *queue, int64 partition_id)
+{
+	QueenMemory memory;
+
+	return queue->dedup_window > 0 && queen_memory_read(partition_id, &memory) &&
+		queen_memory_newest(&memory) >= GetCurrentTimestamp() - queue->dedup_window;
+}
+
+/*
+ * Whether it is still empty and idle, now that it is locked. A delayed message
+ * leaves no trace in the log before its time, but its id is known.
+ */
 static bool
 is_idle(const QueenQueue *queue, int64 partition_id)
 {
@@ -70,7 +84,8 @@ is_idle(const QueenQueue *queue, int64 partition_id)
 
 	return queen_partition_by_id(partition_id, &partition) &&
 		partition.last_at < idle_before(queue) &&
-		!queen_segment_tail(partition_id, partition.log_start, &tail);
+		!queen_segment_tail(partition_id, partition.log_start, &tail) &&
+		!knows_ids(queue, partition_id);
 }
 
 /* Removes a partition with all that belongs to it, unless somebody is there. */

@@ -344,6 +344,8 @@ start_visits(int going_on)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz next = TimestampTzPlusMilliseconds(now, queen_naptime);
+	TimestampTz latest = pause_after(30);	/* due later only if the clock was
+											 * set back */
 	bool		full = false;
 	ListCell   *cell;
 
@@ -353,7 +355,7 @@ start_visits(int going_on)
 
 		if (database->in || !database->listed)
 			continue;
-		if (database->due > now)
+		if (database->due > now && database->due <= latest)
 		{
 			next = Min(next, database->due);
 			continue;
@@ -469,14 +471,17 @@ queen_launcher_main(Datum arg)
 	{
 		int			going_on = end_visits();
 
-		if (look_again ||
-			TimestampDifferenceExceeds(listed_at, GetCurrentTimestamp(), queen_naptime))
+		bool		again = look_again;
+		TimestampTz now = GetCurrentTimestamp();
+
+		look_again = false;
+		if (again || listed_at > now || /* the clock was set back */
+			TimestampDifferenceExceeds(listed_at, now, queen_naptime))
 		{
 			list_databases();
-			if (look_again)
+			if (again)
 				hurry();
-			look_again = false;
-			listed_at = GetCurrentTimestamp();
+			listed_at = now;
 		}
 		if (due_soon)
 		{

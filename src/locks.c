@@ -11,7 +11,7 @@
  * them, but for those that a pop gives back because it took nothing.
  *
  * Order: queue creation, queue, queue append, schedule, partition creation (by
- * name), group creation, group, partition retention, partition append
+ * name), group creation, group list, group, partition retention, partition append
  * (ascending), cursors (ascending). What is only tried may be taken out of
  * order; the worker, which does nothing but try, never waits for anybody.
  *
@@ -41,6 +41,7 @@
 #define LOCK_GROUP_NUMBER			0x5109
 #define LOCK_RETENTION				0x5110
 #define LOCK_SCHEDULE				0x5113
+#define LOCK_GROUP_LIST				0x5114
 
 /* The tag of a kind and 64 bits. */
 static void
@@ -295,6 +296,20 @@ bool
 queen_try_lock_group_creation(int32 queue_id, const char *name, int len)
 {
 	return try_acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
+}
+
+/* For who adds a group to a queue. */
+void
+queen_lock_group_list(int32 queue_id)
+{
+	acquire((uint32) queue_id, LOCK_GROUP_LIST, ExclusiveLock);
+}
+
+/* For who removes what all groups have done; false where one is being added. */
+bool
+queen_try_lock_group_list(int32 queue_id)
+{
+	return try_acquire((uint32) queue_id, LOCK_GROUP_LIST, ShareLock);
 }
 
 /* The same for a partition. */

@@ -31,6 +31,10 @@ extern void queen_lock_partition_creation(int32 queue_id, const char *name, int 
 
 extern void queen_lock_schedule(int32 queue_id, const char *partition, int len);
 
+/* While a queue's groups are counted on, none is added. */
+extern void queen_lock_group_list(int32 queue_id);
+extern bool queen_try_lock_group_list(int32 queue_id);
+
 /* These never wait: false means that somebody else has it. */
 extern bool queen_try_lock_group_creation(int32 queue_id, const char *name, int len);
 extern bool queen_try_lock_group(int32 group_id, LOCKMODE mode);

@@ -62,12 +62,18 @@ const QueenTask queen_steps[] = {
 };
 const int	queen_nsteps = lengthof(queen_steps);
 
+StaticAssertDecl(lengthof(queen_steps) <= QUEEN_MAX_STEPS, "a step has no place for its turn");
+
 /* A step in a pass. */
 typedef struct StepRun
 {
 	const QueenTask *step;
 	bool		active;			/* has more to do */
+	bool		wraps;			/* began in the middle of the queues, and goes
+								 * on at the first */
 	bool		failed;
+	int32		failed_in;		/* the queue that an error was in; the step
+								 * goes on behind it */
 	QueenPass	pass;
 	QueenStepState state;
 	QueenStepResult result;
@@ -84,6 +90,8 @@ begin_runs(QueenWalks *walks)
 		runs[i].step = &queen_steps[i];
 		runs[i].active = true;
 		runs[i].pass.walks = walks;
+		runs[i].pass.queue_id = walks->first_queue[i];
+		runs[i].wraps = walks->first_queue[i] > 0;
 	}
 	return runs;
 }
@@ -135,6 +143,12 @@ run_step(StepRun *run)
 {
 	queen_begin(NULL);
 	run->active = run->step->run(&run->pass, &run->result.done);
+	if (!run->active && run->wraps && !run->pass.over)
+	{
+		run->wraps = false;
+		run->active = true;
+		run->pass.queue_id = 0;
+	}
 	queen_end();
 }
 
@@ -160,8 +174,10 @@ take_error(StepRun *run, MemoryContext memory)
 	run->result.error = error->message;
 	run->result.sqlstate = pstrdup(unpack_sql_state(error->sqlerrcode));
 	run->result.context = error->context;
+	run->active = run->failed_in != run->pass.queue_id;
 	run->failed = true;
-	run->active = false;
+	run->failed_in = run->pass.queue_id;
+	run->pass.rule = 0;
 }
 
 /* Runs a step once in a transaction of its own; false where queen is gone. */
@@ -218,7 +234,7 @@ read_states(StepRun *runs)
 	return true;
 }
 
-/* Counts a failure, or forgets the ones before. */
+/* Counts a failure, or forgets the ones before. Who did something is not held back. */
 static void
 settle(StepRun *run, TimestampTz now)
 {
@@ -233,6 +249,8 @@ settle(StepRun *run, TimestampTz now)
 	for (int i = 0; i < run->state.failures && ms < LAST_BACKOFF_MS; i++)
 		ms *= 2;
 	run->state.failures++;
+	if (run->result.done > 0)
+		ms = 0;
 	run->state.not_before = TimestampTzPlusMilliseconds(now, Min(ms, LAST_BACKOFF_MS));
 }
 
@@ -268,6 +286,16 @@ write_states(StepRun *runs)
 	return true;
 }
 
+/*
+ * Where the next pass begins: with the first queue, or, where time was up, behind
+ * the one that was being worked on, so that none is kept from its turn.
+ */
+static void
+keep_turn(StepRun *run, int number, bool over)
+{
+	run->pass.walks->first_queue[number] = over ? run->pass.queue_id : 0;
+}
+
 /* The steps in turn, until none has more to do or time is up; false where queen is gone. */
 static bool
 run_all(StepRun *runs, bool *more, MemoryContext memory)
@@ -286,9 +314,11 @@ run_all(StepRun *runs, bool *more, MemoryContext memory)
 			going_on |= runs[i].active;
 		}
 	}
-	*more = going_on;
+	*more = false;
 	for (int i = 0; i < queen_nsteps; i++)
 	{
+		*more |= runs[i].active && runs[i].result.done > 0;
+		keep_turn(&runs[i], i, runs[i].active || runs[i].failed);
 		runs[i].pass.over = true;
 		if ((runs[i].active || runs[i].failed) && !run_alone(&runs[i], memory))
 			return false;

@@ -12,6 +12,7 @@
 #include "datatype/timestamp.h"
 
 #define QUEEN_WALKS 256
+#define QUEEN_MAX_STEPS 8
 
 /*
  * Where the walks over the partitions of one queue stand. All of it are hints:
@@ -41,6 +42,7 @@ typedef struct QueenWalks
 								 * epoch_xid runs */
 	TransactionId epoch_xid;
 	TimestampTz next_due_at;	/* of a delayed message: of the last pass */
+	int32		first_queue[QUEEN_MAX_STEPS];	/* each step begins after it */
 	int64		oldest_seek;	/* nothing before these is kept of the
 								 * histories */
 	int64		oldest_retention;

@@ -215,12 +215,16 @@ push_items(const QueenQueue *queue, QueenItem *items, uint32 count)
 	{
 		if (items[i].deliver_at == DT_NOBEGIN || check)
 			appended[nappended++] = &items[i];
-		else
+	}
+	/* First, as this takes the queue's append lock in the mode that it needs. */
+	if (nappended > 0)
+		queen_append_items(queue, appended, nappended, false);
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (items[i].deliver_at != DT_NOBEGIN && !check)
 			items[i].placed = schedule(queue, items[i].partition, &items[i].message,
 									   items[i].deliver_at);
 	}
-	if (nappended > 0)
-		queen_append_items(queue, appended, nappended, false);
 }
 
 /* Names the partition of each item that names none. */

@@ -123,7 +123,7 @@ queen_retain(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	queen_begin(dry_run ? NULL : "queen.retain()");
-	queen_retention_open(queen_queue_open(name, QUEEN_PRIVILEGE_ADMIN), &retention);
+	queen_retention_open(queen_queue_open(name, QUEEN_PRIVILEGE_ADMIN), dry_run, &retention);
 	retention.max_segments = dry_run ? PG_INT64_MAX : MAX_SEGMENTS;
 	walk(&retention, dry_run, (ReturnSetInfo *) fcinfo->resultinfo, &tally);
 	if (!dry_run && tally.segments > 0)

@@ -48,16 +48,19 @@ typedef struct Bounds
 
 /* What a queue keeps, now. Nothing counts as done where no group is registered. */
 void
-queen_retention_open(const QueenQueue *queue, QueenRetention *retention)
+queen_retention_open(const QueenQueue *queue, bool dry_run, QueenRetention *retention)
 {
 	TimestampTz now = GetCurrentTimestamp();
+	bool		complete;		/* the list of groups is, and stays so */
 
 	memset(retention, 0, sizeof(QueenRetention));
 	retention->queue = queue;
 	retention->age_before = queue->retention > 0 ? now - queue->retention : DT_NOBEGIN;
-	retention->ngroups = queen_group_list(queue->queue_id, &retention->groups);
 	retention->done_before = DT_NOBEGIN;
-	if (queue->completed_retention > 0 && retention->ngroups > 0)
+	complete = queue->completed_retention > 0 &&
+		(dry_run || queen_try_lock_group_list(queue->queue_id));
+	retention->ngroups = queen_group_list(queue->queue_id, &retention->groups);
+	if (complete && retention->ngroups > 0)
 		retention->done_before = now - queue->completed_retention;
 	retention->max_segments = PG_INT64_MAX;
 	retention->max_bytes = PG_INT64_MAX;

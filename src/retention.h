@@ -53,7 +53,7 @@ typedef enum QueenRemoved
 	QUEEN_REMOVED_BUSY			/* somebody works on the partition */
 } QueenRemoved;
 
-extern void queen_retention_open(const QueenQueue *queue, QueenRetention *retention);
+extern void queen_retention_open(const QueenQueue *queue, bool dry_run, QueenRetention *retention);
 extern bool queen_retention_plan(const QueenRetention *retention, int64 partition_id,
 								 QueenRemoval *removal);
 extern QueenRemoved queen_retention_apply(const QueenRetention *retention,

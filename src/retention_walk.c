@@ -147,7 +147,7 @@ end_walk(const QueenRetention *retention, QueenPass *pass, bool at_end)
 		if (pass->rule == RULE_DONE)
 			walk->done_id = 0;
 	}
-	else
+	else if (pass->rule == RULE_DONE)
 	{
 		walk->done_at = pass->at;
 		walk->done_id = pass->partition_id;
@@ -204,7 +204,8 @@ work_on(const QueenRetention *retention, QueenPass *pass, const QueenPartitionAg
 	if (removal.segments > 0)
 		queen_retention_tally(retention, &removal, &pass->tally);
 	*done += removal.segments;
-	if (pass->rule == RULE_SIZE && (removal.cut || removal.count_grew))
+	if ((removal.cut && (pass->rule == RULE_SIZE || removal.oldest_at == place->at)) ||
+		(pass->rule == RULE_SIZE && removal.count_grew))
 		pass->partition_id--;	/* the same one again */
 	return true;
 }
@@ -258,7 +259,7 @@ queen_retention_step(QueenPass *pass, int64 *done)
 	QueenRetention retention;
 	QueenQueue *queue;
 
-	if (pass->over)
+	if (pass->over && pass->rule == RULE_NONE)
 	{
 		write_tally(pass);
 		return false;
@@ -269,9 +270,15 @@ queen_retention_step(QueenPass *pass, int64 *done)
 	if (queue == NULL)
 	{
 		pass->rule = RULE_NONE;
-		return true;
+		return !pass->over;
 	}
-	queen_retention_open(queue, &retention);
+	queen_retention_open(queue, false, &retention);
+	if (pass->over)
+	{
+		end_walk(&retention, pass, false);
+		write_tally(pass);
+		return false;
+	}
 	retention.max_segments = MAX_SEGMENTS;
 	retention.max_bytes = MAX_BYTES;
 	retention.stepwise = true;

@@ -224,7 +224,7 @@ queen_schedule_deliver(const QueenQueue *queue, int limit)
 	if (!queen_scheduled_first(queue->queue_id, step.from, &first) || first > step.now)
 		return 0;
 	step.due = palloc(sizeof(QueenScheduled) * limit);
-	step.lanes = palloc(sizeof(DueLane) * queen_max_partition_locks);
+	step.lanes = palloc(sizeof(DueLane) * Min(queen_max_partition_locks, limit));
 	step.passed_over = palloc(sizeof(text *));
 	do
 	{

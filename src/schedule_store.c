@@ -228,6 +228,16 @@ copy_bytes(Datum value, uint32 *len)
 	return copy;
 }
 
+/* A row that no function of queen has written. */
+static void
+report_damaged(int64 scheduled_id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("delayed message %lld is damaged", (long long) scheduled_id),
+			 errhint("queen.cancel_scheduled() removes it.")));
+}
+
 /* A row as a message. */
 static void
 take_row(const QueenRow *row, QueenTaken *taken)
@@ -235,6 +245,8 @@ take_row(const QueenRow *row, QueenTaken *taken)
 	QueenMessage *message = &taken->message;
 	bool		is_json = !row->nulls[4];
 
+	if (row->nulls[4] == row->nulls[5])
+		report_damaged(DatumGetInt64(row->values[0]));
 	memset(taken, 0, sizeof(QueenTaken));
 	taken->scheduled_id = DatumGetInt64(row->values[0]);
 	taken->deliver_at = DatumGetTimestampTz(row->values[1]);
@@ -246,6 +258,8 @@ take_row(const QueenRow *row, QueenTaken *taken)
 		uint32		len;
 
 		message->transaction_id = copy_bytes(row->values[3], &len);
+		if (len > PG_UINT16_MAX)
+			report_damaged(taken->scheduled_id);
 		message->transaction_id_len = (uint16) len;
 	}
 	if (!row->nulls[6])

@@ -169,7 +169,7 @@ queen_define_settings(void)
 							"Sets the number of databases that are worked on at once.",
 							NULL,
 							&queen_max_workers,
-							2, 1, 64,
+							2, 1, 32,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.history_age",

@@ -6,8 +6,8 @@
  * A worker learns at each visit when the next delayed message of its database
  * is due, and the launcher sends one again at that time. A message with a
  * shorter delay than the time to the next visit would wait for it: so the
- * commit that brings one tells the launcher, a session once a second at most.
- * Where the message comes to light otherwise (COMMIT PREPARED), or no launcher
+ * commit that brings one tells the launcher, which hurries but so much. Where
+ * the message comes to light otherwise (COMMIT PREPARED), or no launcher
  * runs, the next visit or pop finds it.
  *
  *-------------------------------------------------------------------------
@@ -23,51 +23,90 @@
 #include "settings.h"
 #include "soon.h"
 
-static int	launcher_pid = 0;	/* to be told at the commit; 0: nobody */
-static int	launcher_signal = 0;
+/* How long it is believed that the launcher has the pid that it had. */
+#define PID_AGE_MS 1000
 
-/* Tells the launcher, once what is new can be seen. Never throws. */
+/* What this transaction tells. */
+static TimestampTz first_due_at = DT_NOEND;
+static bool look_again = false;
+
+/* Found before the commit, as nothing may fail after it; 0: nobody is told. */
+static int	launcher_pid = 0;
+
+/* The launcher, or 0. */
+static int
+find_launcher(TimestampTz now)
+{
+	static int	pid = 0;
+	static TimestampTz found_at = 0;
+
+	if (found_at > now || TimestampDifferenceExceeds(found_at, now, PID_AGE_MS))
+	{
+		pid = queen_process_pid(QUEEN_LAUNCHER, InvalidOid);
+		found_at = now;
+	}
+	return pid;
+}
+
+/* Before the commit: whom to tell. */
+static void
+prepare_to_tell(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (look_again || first_due_at <= TimestampTzPlusMilliseconds(now, queen_naptime))
+		launcher_pid = find_launcher(now);
+}
+
+/* Tells the launcher, once what is new can be seen. Throws before the commit only. */
 static void
 tell_launcher(XactEvent event, void *arg)
 {
-	if (launcher_pid == 0)
+	if (first_due_at == DT_NOEND && !look_again)
 		return;
-	if (event == XACT_EVENT_COMMIT)
-		kill(launcher_pid, launcher_signal);
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE || event == XACT_EVENT_ABORT)
-		launcher_pid = 0;
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			prepare_to_tell();
+			return;
+		case XACT_EVENT_COMMIT:
+			if (launcher_pid != 0)
+				kill(launcher_pid, look_again ? QUEEN_LOOK_SIGNAL : QUEEN_DUE_SIGNAL);
+			break;
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			break;
+		default:
+			return;
+	}
+	first_due_at = DT_NOEND;
+	look_again = false;
+	launcher_pid = 0;
 }
 
-/* Notes by what signal the launcher is to be told. */
+/* Has the end of this transaction looked at. */
 static void
-note(int number)
+watch_transaction(void)
 {
 	static bool registered = false;
 
 	if (!registered)
 		RegisterXactCallback(tell_launcher, NULL);
 	registered = true;
-	launcher_signal = number;
-	launcher_pid = queen_process_pid(QUEEN_LAUNCHER, InvalidOid);
 }
 
 /* A message of this transaction is due at a time. */
 void
 queen_due_at(TimestampTz at)
 {
-	static TimestampTz told_at = 0;
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (at > TimestampTzPlusMilliseconds(now, queen_naptime) || launcher_pid != 0 ||
-		!TimestampDifferenceExceeds(told_at, now, 1000))
-		return;
-	told_at = now;
-	note(QUEEN_DUE_SIGNAL);
+	watch_transaction();
+	first_due_at = Min(first_due_at, at);
 }
 
 /* This transaction changes what a visit to a database would find. */
 void
 queen_look_again(void)
 {
-	note(QUEEN_LOOK_SIGNAL);
+	watch_transaction();
+	look_again = true;
 }

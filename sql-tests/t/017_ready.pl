@@ -236,7 +236,7 @@ push_each('q', 50, 1, $standby);
 is(in_steps('g', 1, 1, $standby), 50, 'without memory pops scan');
 my $waiter = session($standby);
 $waiter->send(q{CALL queen.wait('q', 'g', '100 s')});
-$standby->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'Extension' OR wait_event = 'QueenWait'}) or die;
+$standby->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ '^CALL' AND wait_event_type = 'Extension'}) or die;
 push_each('q', 1, 1, $standby);
 is($waiter->query("SELECT 'woken'"), "t\nwoken", 'and waiters are woken');
 $waiter->quit;
