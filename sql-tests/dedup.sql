@@ -2,6 +2,7 @@
 \set QUIET on
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS queen;
+SELECT queen.worker_stop() \g /dev/null
 CREATE FUNCTION pg_temp.fails(command text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE command;
@@ -245,3 +246,4 @@ WITH gone AS (DELETE FROM queen.dedup_run r USING queen.partitions p WHERE p.par
 SELECT pg_temp.fails('SELECT queen.push(''many'', ''1'', ''single'', ''id 5'')');
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
 SELECT (SELECT count(*) FROM queen.scheduled) AS scheduled, (SELECT count(*) FROM queen.dedup) AS dedup, (SELECT count(*) FROM queen.dedup_run) AS runs, (SELECT count(*) FROM queen.dedup_due) AS due;
+SELECT queen.worker_start() \g /dev/null

@@ -2,6 +2,7 @@
 \set QUIET on
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS queen;
+SELECT queen.worker_stop() \g /dev/null
 CREATE FUNCTION pg_temp.fails(command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	why text;
@@ -240,6 +241,9 @@ SELECT status, count(*) FROM queen.push_items('wide', (SELECT jsonb_agg(jsonb_bu
 SELECT count(*) < 20 AS few_locks FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
 ROLLBACK;
 -- A message is there, whoever writes to the table.
+\set VERBOSITY terse
 UPDATE queen.scheduled SET payload = NULL;
+\set VERBOSITY default
 SELECT count(queen.drop_queue(queue, true)) FROM queen.queues;
 SELECT (SELECT count(*) FROM queen.scheduled) AS scheduled, (SELECT count(*) FROM queen.dedup) AS dedup, (SELECT count(*) FROM queen.dedup_run) AS runs, (SELECT count(*) FROM queen.dedup_due) AS due;
+SELECT queen.worker_start() \g /dev/null

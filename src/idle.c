@@ -122,6 +122,7 @@ begin_queue(QueenPass *pass)
 		walk->idle_mark = DT_NOBEGIN;
 		walk->idle_marked_at = now;
 	}
+	walk->idle_low = DT_NOEND;
 	pass->rule = 1;
 	pass->at = walk->idle_mark;
 	pass->partition_id = 0;
@@ -134,7 +135,11 @@ static bool
 end_queue(QueenPass *pass, const QueenQueue *queue)
 {
 	if (queue)
-		queen_walk(pass->walks, pass->queue_id)->idle_mark = Min(pass->left, idle_before(queue));
+	{
+		QueenWalk  *walk = queen_walk(pass->walks, pass->queue_id);
+
+		walk->idle_mark = Min(Min(pass->left, walk->idle_low), idle_before(queue));
+	}
 	pass->rule = 0;
 	return true;
 }

@@ -298,11 +298,11 @@ queen_try_lock_group_creation(int32 queue_id, const char *name, int len)
 	return try_acquire(name_key(queue_id, name, len), LOCK_GROUP_CREATION, ExclusiveLock);
 }
 
-/* For who adds a group to a queue. */
+/* For who adds a group to a queue; others may add theirs. */
 void
 queen_lock_group_list(int32 queue_id)
 {
-	acquire((uint32) queue_id, LOCK_GROUP_LIST, ExclusiveLock);
+	acquire((uint32) queue_id, LOCK_GROUP_LIST, RowExclusiveLock);
 }
 
 /* For who removes what all groups have done; false where one is being added. */

@@ -28,6 +28,8 @@ typedef struct QueenWalk
 	TimestampTz done_left;		/* the oldest that it left behind */
 	TimestampTz idle_marked_at; /* the same two for partitions that are idle */
 	TimestampTz idle_mark;
+	TimestampTz idle_low;		/* of those that were emptied since the walk
+								 * over idle ones began */
 	int64		size_id;		/* the walk over sizes: the last partition
 								 * seen */
 } QueenWalk;

@@ -200,6 +200,7 @@ work_on(const QueenRetention *retention, QueenPass *pass, const QueenPartitionAg
 		QueenWalk  *walk = queen_walk(pass->walks, pass->queue_id);
 
 		walk->idle_mark = Min(walk->idle_mark, removal.last_at);
+		walk->idle_low = Min(walk->idle_low, removal.last_at);
 	}
 	if (removal.segments > 0)
 		queen_retention_tally(retention, &removal, &pass->tally);

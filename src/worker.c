@@ -115,7 +115,7 @@ look_around(void)
 	StartTransactionCommand();
 	if (!OidIsValid(get_extension_oid("queen", true)))
 		found = QUEEN_VISIT_ABSENT;
-	else if (queen_worker_is_stopped() || queen_database_is_restored())
+	else if (queen_worker_is_stopped() || !queen_database_is_in_use())
 		found = QUEEN_VISIT_STOPPED;
 	CommitTransactionCommand();
 

@@ -20,7 +20,8 @@ typedef enum QueenVisitEnd
 	QUEEN_VISIT_FAILED,			/* also: has not ended yet */
 	QUEEN_VISIT_AWAY,			/* somebody wants the database without us */
 	QUEEN_VISIT_ABSENT,			/* it has no queen */
-	QUEEN_VISIT_STOPPED,		/* queen.worker_stop(), or a restore goes on */
+	QUEEN_VISIT_STOPPED,		/* queen.worker_stop(), no queue yet, or a
+								 * restore goes on */
 	QUEEN_VISIT_DONE,
 	QUEEN_VISIT_MORE			/* time was up before the work was done */
 } QueenVisitEnd;

@@ -26,12 +26,21 @@ static QueenStatement is_stopped = {
  * A dump loads the rows of all tables before it sets a sequence. A restore that
  * runs in parallel does not keep to that, and says by its name what it is.
  */
+#define RESTORE_RUNS \
+	" EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity a" \
+	" JOIN pg_catalog.pg_extension e ON e.extname OPERATOR(pg_catalog.=) 'queen'" \
+	" WHERE a.datid OPERATOR(pg_catalog.=) $1 AND a.application_name OPERATOR(pg_catalog.=) 'pg_restore'" \
+	" AND pg_catalog.pg_has_role(a.usesysid, e.extowner, 'USAGE'))"
+
 static QueenStatement is_restored = {
-	"SELECT 1 WHERE EXISTS (SELECT 1 FROM queen.queue) AND NOT (SELECT is_called FROM queen.queue_queue_id_seq)"
-	" OR EXISTS (SELECT 1 FROM pg_catalog.pg_stat_activity a"
-	" JOIN pg_catalog.pg_extension e ON e.extname OPERATOR(pg_catalog.=) 'queen'"
-	" WHERE a.datid OPERATOR(pg_catalog.=) $1 AND a.application_name OPERATOR(pg_catalog.=) 'pg_restore'"
-	" AND pg_catalog.pg_has_role(a.usesysid, e.extowner, 'USAGE'))",
+	"SELECT 1 WHERE" RESTORE_RUNS
+	" OR EXISTS (SELECT 1 FROM queen.queue) AND NOT (SELECT is_called FROM queen.queue_queue_id_seq)",
+	SPI_OK_SELECT, 1, {OIDOID}
+};
+
+/* Where there was no queue yet there is no work, and a restore may be about to begin. */
+static QueenStatement is_in_use = {
+	"SELECT 1 FROM queen.queue_queue_id_seq WHERE is_called AND NOT" RESTORE_RUNS,
 	SPI_OK_SELECT, 1, {OIDOID}
 };
 
@@ -82,19 +91,33 @@ queen_worker_is_stopped(void)
 	return stopped;
 }
 
+/* Whether a statement about this database answers a row. */
+static bool
+ask(QueenStatement *statement)
+{
+	QueenParameters parameters = {.count = 0};
+	bool		answer;
+
+	queen_begin(NULL);
+	queen_bind(&parameters, ObjectIdGetDatum(MyDatabaseId));
+	answer = queen_execute(statement, &parameters, 1) > 0;
+	queen_end();
+
+	return answer;
+}
+
 /* Whether this database is being restored from a dump, and is not complete yet. */
 bool
 queen_database_is_restored(void)
 {
-	QueenParameters parameters = {.count = 0};
-	bool		restored;
+	return ask(&is_restored);
+}
 
-	queen_begin(NULL);
-	queen_bind(&parameters, ObjectIdGetDatum(MyDatabaseId));
-	restored = queen_execute(&is_restored, &parameters, 1) > 0;
-	queen_end();
-
-	return restored;
+/* Whether there was a queue ever, and no restore goes on. */
+bool
+queen_database_is_in_use(void)
+{
+	return ask(&is_in_use);
 }
 
 /* Tells it so, or not any more. */

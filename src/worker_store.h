@@ -29,6 +29,7 @@ typedef struct QueenStepResult
 
 extern bool queen_worker_is_stopped(void);
 extern bool queen_database_is_restored(void);
+extern bool queen_database_is_in_use(void);
 extern void queen_worker_set_stopped(bool stopped, Oid by);
 extern void queen_step_read(const char *step, QueenStepState *state);
 extern void queen_step_write(const char *step, const QueenStepState *state,
