@@ -93,8 +93,11 @@ static bool
 drop_partition(const QueenQueue *queue, int64 partition_id)
 {
 	QueenGroup *groups;
-	int			ngroups = queen_group_list(queue->queue_id, &groups);
+	int			ngroups;
 
+	if (!queen_try_lock_group_list(queue->queue_id))
+		return false;			/* one is being added, with a cursor here */
+	ngroups = queen_group_list(queue->queue_id, &groups);
 	if (!try_locks(groups, ngroups, queue->queue_id, partition_id) ||
 		!is_idle(queue, partition_id))
 		return false;

@@ -305,7 +305,7 @@ queen_lock_group_list(int32 queue_id)
 	acquire((uint32) queue_id, LOCK_GROUP_LIST, RowExclusiveLock);
 }
 
-/* For who removes what all groups have done; false where one is being added. */
+/* For who removes what all groups have done or have a cursor in; false where one is being added. */
 bool
 queen_try_lock_group_list(int32 queue_id)
 {
