@@ -118,7 +118,7 @@ wakes('a redrive', 'CALL', [ sprintf($push, 'b'), $take, q{SELECT queen.reject(l
 wakes('a deferred push', 'CALL', [], 'BEGIN', q{SELECT queen.push_deferred('q', '1', 'b')}, 'COMMIT');
 
 # What time makes ready: a delayed message, which the worker is told of, and a segment that is old enough.
-$node->safe_psql('postgres', q{SELECT queen.create_queue('young', delivery_delay => '700 ms'); SELECT queen.subscribe('young', 'g')});
+$node->safe_psql('postgres', q{SELECT queen.create_queue('young', delivery_delay => '700 ms'); SELECT queen.subscribe('young', 'y')});
 foreach my $how ('CALL', 'pop')
 {
 	clear();
@@ -131,7 +131,7 @@ foreach my $how ('CALL', 'pop')
 	cmp_ok(time() - $since, '<', 8, 'before the next pass of the worker would come');
 	$worker->query(q{SELECT message_offset FROM queen.push('young', '1', 'b')});
 	$since = time();
-	is($waiter->query($wait{$how} =~ s/'q'/'young'/r), 't', "a segment that comes of age wakes $how");
+	is($waiter->query($wait{$how} =~ s/'q', 'g'/'young', 'y'/r), 't', "a segment that comes of age wakes $how");
 	cmp_ok(time() - $since, '<', 8, 'in time');
 }
 
