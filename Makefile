@@ -97,6 +97,8 @@ OBJS = \
 	src/retention.o \
 	src/retention_walk.o \
 	src/idle.o \
+	src/hold.o \
+	src/walk.o \
 	src/history.o \
 	src/due.o \
 	src/retain.o \

@@ -322,5 +322,39 @@ BEGIN
 END $$;
 SELECT pg_temp.buffers('SELECT * FROM queen.maintain()') > 0 AS first, pg_temp.buffers('SELECT * FROM queen.maintain()') < 60 AS few_buffers;
 SELECT queen.drop_queue('wide', true);
+
+--
+-- One partition among many that wait for a group is found, by as many calls as that takes
+--
+SELECT queen.create_queue('waiting', completed_retention => '1 hour', retention_messages => 1000);
+SELECT pg_temp.fill('waiting', '{1}', 'first'), queen.subscribe('waiting', 'g');
+INSERT INTO queen.partition (queue_id, name, oldest_at, created_at) SELECT queue_id, 'p' || n, now(), now() FROM queen.queue, generate_series(1, 10500) n WHERE name = 'waiting';
+INSERT INTO queen.segment SELECT p.partition_id, 0, s.created_at, 1, s.frames FROM queen.partition p, queen.segment s JOIN queen.partition f USING (partition_id)
+ WHERE f.name = 'first' AND p.name ~ '^p[0-9]' AND p.queue_id = f.queue_id;
+ANALYZE queen.partition;
+SELECT pg_temp.age('waiting', '{2 hours}');
+SELECT count(*) FROM queen.pop('waiting', 'g', partition => 'p10400', auto_ack => true);
+DO $$
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		PERFORM FROM queen.maintain();
+		COMMIT;
+		EXIT WHEN EXISTS (SELECT FROM queen.partition WHERE name = 'p10400' AND log_start = 1);
+	END LOOP;
+END $$;
+SELECT name FROM queen.partition WHERE log_start = 1;
+SELECT queen.drop_queue('waiting', true);
+
+--
+-- One push of more than a step of the worker removes
+--
+SELECT queen.create_queue('large', retention => '1 hour');
+SELECT count(*) FROM queen.push_batch('large', (SELECT json_agg(repeat(n::text || md5(n::text), 15000)) FROM generate_series(1, 30) n)::text);
+SELECT sum(length(frames)) > 12000000 AS large, count(*) > 20 AS segments FROM queen.segment s JOIN queen.partition USING (partition_id) JOIN queen.queue q USING (queue_id) WHERE q.name = 'large';
+SELECT pg_temp.age('large', '{2 hours}');
+UPDATE queen.segment s SET created_at = clock_timestamp() - '2 hours'::interval FROM queen.partition p, queen.queue q WHERE p.partition_id = s.partition_id AND q.queue_id = p.queue_id AND q.name = 'large';
+SELECT done > 20 AS done FROM queen.maintain() WHERE step = 'retention';
+SELECT first_offset, next_offset FROM queen.partitions WHERE queue = 'large';
+SELECT queen.drop_queue('large', true);
 VACUUM queen.partition, queen.segment;
 SELECT queen.worker_start();

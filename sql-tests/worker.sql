@@ -47,27 +47,32 @@ SELECT pg_temp.until($$EXISTS (SELECT FROM queen.retention_history WHERE removed
 SELECT queue, removed_by, partitions, segments, messages, unread FROM queen.retention_history;
 -- The launcher runs already.
 SELECT queen.start_worker();
--- A step that fails is told, with its context, is held back, and does not hold up the others.
-CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused: %', TG_TABLE_NAME; END $$;
+-- A partition that a step fails in is told, with its context, and held back; it holds up neither the others
+-- of its queue nor other queues nor other steps.
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF NEW.name = 'q' THEN RAISE 'refused: %', TG_TABLE_NAME; END IF; RETURN NEW; END $$;
 CREATE TRIGGER refuse BEFORE UPDATE ON queen.partition FOR EACH ROW EXECUTE FUNCTION refuse();
 SELECT queen.alter_queue('work', drop_idle_partitions => '1 us', dedup_window => '0');
 SELECT message_offset FROM queen.push('work', '1', 'q');
+SELECT message_offset FROM queen.push('work', '1', 'r');
+SELECT queen.create_queue('work behind', retention => '1 s');
+SELECT message_offset FROM queen.push('work behind', '1', 'r');
 SELECT queen.worker_stop();
 UPDATE queen.segment SET created_at = created_at - interval '1 hour';
 SELECT pg_temp.until($$EXISTS (SELECT FROM queen.partition WHERE name = 'q')$$);
 ALTER TABLE queen.partition DISABLE TRIGGER refuse;
-UPDATE queen.partition SET oldest_at = oldest_at - interval '1 hour' WHERE name = 'q';
+UPDATE queen.partition SET oldest_at = oldest_at - interval '1 hour' WHERE name IN ('q', 'r');
 ALTER TABLE queen.partition ENABLE TRIGGER refuse;
 SELECT queen.worker_start();
 SELECT pg_temp.until($$EXISTS (SELECT FROM queen.worker_status WHERE failures > 0)$$);
-SELECT step, failures, error, error_state, error_context LIKE '%step "retention" of queen''s maintenance%' AS context,
-	   held_until > clock_timestamp() AS held FROM queen.worker_status WHERE failures > 0;
+SELECT step, error, error_state, held_until, error_context ~ format('step "retention" of queen''s maintenance, queue %s, partition %s$', p.queue_id, p.partition_id) AS context
+  FROM queen.worker_status, queen.partition p WHERE failures > 0 AND p.name = 'q';
+SELECT pg_temp.until($$NOT EXISTS (SELECT FROM queen.partitions WHERE partition = 'r' AND messages > 0)$$);
+SELECT failures, total > 0 AS went_on FROM queen.worker_status WHERE step = 'retention';
 SELECT pg_temp.until($$NOT EXISTS (SELECT FROM queen.partition WHERE name = 'p')$$);
 SELECT total > 0 AS went_on FROM queen.worker_status WHERE step = 'idle partitions';
 -- When the reason is gone it succeeds again; the last error can still be read.
 DROP TRIGGER refuse ON queen.partition;
 DROP FUNCTION refuse();
-UPDATE queen.worker_step SET not_before = NULL;
 SELECT queen.worker_start();
 SELECT pg_temp.until($$EXISTS (SELECT FROM queen.worker_status WHERE step = 'retention' AND failures = 0 AND held_until IS NULL AND error IS NOT NULL)$$);
 -- Settings.
@@ -78,8 +83,8 @@ SELECT name, setting, unit, context FROM pg_settings WHERE name IN ('queen.napti
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused: %', TG_TABLE_NAME; END $$;
 CREATE TRIGGER refuse BEFORE DELETE ON queen.partition FOR EACH ROW EXECUTE FUNCTION refuse();
 SELECT queen.worker_stop();
-SELECT message_offset FROM queen.push('work', '1', 'r');
-UPDATE queen.partition SET oldest_at = 'infinity', last_at = '2000-01-01' WHERE name = 'r';
+SELECT message_offset FROM queen.push('work', '1', 's');
+UPDATE queen.partition SET oldest_at = 'infinity', last_at = '2000-01-01' WHERE name = 's';
 DELETE FROM queen.segment;
 \set VERBOSITY terse
 SELECT step, done FROM queen.maintain();
@@ -89,5 +94,5 @@ SELECT step, done FROM queen.maintain();
 BEGIN READ ONLY;
 SELECT step, done FROM queen.maintain();
 ROLLBACK;
-SELECT queen.drop_queue('work', true);
+SELECT queen.drop_queue('work', true), queen.drop_queue('work behind', true);
 SELECT queen.worker_start();

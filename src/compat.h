@@ -10,6 +10,7 @@
 #ifndef QUEEN_COMPAT_H
 #define QUEEN_COMPAT_H
 
+#include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
 #include "common/jsonapi.h"
 #include "mb/pg_wchar.h"
@@ -30,6 +31,14 @@
 #else
 #define queen_schema_aclcheck(schema, role, mode) \
 	object_aclcheck(NamespaceRelationId, (schema), (role), (mode))
+#endif
+
+#if PG_VERSION_NUM < 160000
+#define queen_database_ownercheck(database, role) \
+	pg_database_ownercheck((database), (role))
+#else
+#define queen_database_ownercheck(database, role) \
+	object_ownercheck(DatabaseRelationId, (database), (role))
 #endif
 
 /* 16: membership and the right to SET ROLE are two things. */

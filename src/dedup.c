@@ -322,21 +322,16 @@ queen_dedup_purge(const QueenQueue *queue, int max_partitions)
 	return done;
 }
 
-/* One step of the worker, in the next queue that remembers anything. */
-bool
-queen_dedup_step(int32 *queue_id, int max_partitions, int64 *purged)
+/* One step of the worker in a queue. */
+int64
+queen_dedup_step(int32 queue_id, int max_partitions)
 {
 	QueenQueue *queue;
 
-	*purged = 0;
-	if (!queen_dedup_due_queue_after(*queue_id, queue_id))
-		return false;
-	if (!queen_try_lock_queue(*queue_id))
-		return true;
-	queue = queen_queue_by_id(*queue_id);
-	if (queue)
-		*purged = queen_dedup_purge(queue, max_partitions);
-	return true;
+	if (!queen_try_lock_queue(queue_id))
+		return 0;
+	queue = queen_queue_by_id(queue_id);
+	return queue ? queen_dedup_purge(queue, max_partitions) : 0;
 }
 
 /* Forgets all that a partition remembers. The caller keeps everybody out. */

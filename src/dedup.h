@@ -20,11 +20,8 @@ extern void queen_dedup_remember(const QueenQueue *queue, QueenLane *lane);
 /* Forgets what is past in some partitions of a queue; never waits. */
 extern int64 queen_dedup_purge(const QueenQueue *queue, int max_partitions);
 
-/*
- * The worker's steps: goes to the next queue after *queue_id that remembers
- * anything, and does one step there. False where there is no such queue.
- */
-extern bool queen_dedup_step(int32 *queue_id, int max_partitions, int64 *purged);
+/* One step of the worker in a queue; answers how many partitions were looked at. */
+extern int64 queen_dedup_step(int32 queue_id, int max_partitions);
 
 /* Forgets all that a partition remembers, which goes for good. */
 extern void queen_dedup_forget(int64 partition_id);

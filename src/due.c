@@ -14,8 +14,10 @@
 #include "utils/timestamp.h"
 
 #include "dedup.h"
+#include "dedup_store.h"
 #include "due.h"
 #include "schedule.h"
+#include "schedule_store.h"
 
 #define PARTITIONS_AT_ONCE 100
 
@@ -38,8 +40,9 @@ queen_due_step(QueenPass *pass, int64 *done)
 	int64		moved;
 
 	stay_where_it_was_busy(pass);
-	if (pass->over || !queen_schedule_step(&pass->queue_id, QUEEN_DELIVER_LIMIT, &moved, &next_at))
+	if (pass->over || !queen_pass_next_queue(pass, queen_scheduled_queue_after))
 		return false;
+	moved = queen_schedule_step(pass->queue_id, QUEEN_DELIVER_LIMIT, &next_at);
 	*done += moved;
 	if (moved > 0)
 		pass->rule = 1;
@@ -61,8 +64,9 @@ queen_ids_step(QueenPass *pass, int64 *done)
 	int64		purged;
 
 	stay_where_it_was_busy(pass);
-	if (pass->over || !queen_dedup_step(&pass->queue_id, PARTITIONS_AT_ONCE, &purged))
+	if (pass->over || !queen_pass_next_queue(pass, queen_dedup_due_queue_after))
 		return false;
+	purged = queen_dedup_step(pass->queue_id, PARTITIONS_AT_ONCE);
 	*done += purged;
 	pass->rule = purged > 0;
 	return true;

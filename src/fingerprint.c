@@ -42,23 +42,26 @@ queen_print_make(const char *id, int len, int64 place, TimestampTz at)
 }
 
 /* By hash, those of one hash in the order of their places. */
-static int
-compare(const void *a, const void *b)
+static inline int
+compare(const QueenPrint *left, const QueenPrint *right)
 {
-	const QueenPrint *left = a;
-	const QueenPrint *right = b;
-
 	if (left->hash != right->hash)
 		return left->hash < right->hash ? -1 : 1;
 	return left->place < right->place ? -1 : left->place > right->place;
 }
 
+#define ST_SORT sort_prints
+#define ST_ELEMENT_TYPE QueenPrint
+#define ST_COMPARE(left, right) compare(left, right)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
 /* Brings a set into its order. */
 void
 queen_prints_sort(QueenPrint *prints, uint32 count)
 {
-	if (count > 1)
-		qsort(prints, count, sizeof(QueenPrint), compare);
+	sort_prints(prints, count);
 }
 
 /* One set out of two. */

@@ -33,10 +33,10 @@ queen_history_step(QueenPass *pass, int64 *done)
 	if (pass->over || queen_history_age == 0)
 		return false;
 	before = GetCurrentTimestamp() - (int64) queen_history_age * SECS_PER_MINUTE * USECS_PER_SEC;
-	if (queen_seek_prune(&pass->walks->oldest_seek, before, ROWS_AT_ONCE, done))
+	if (queen_seek_prune(&pass->walks->oldest.seek, before, ROWS_AT_ONCE, done))
 		return true;
-	removed = queen_dead_letter_forget(&pass->walks->oldest_redrive, before, ROWS_AT_ONCE);
-	removed += queen_retention_log_prune(&pass->walks->oldest_retention, before, ROWS_AT_ONCE);
+	removed = queen_dead_letter_forget(&pass->walks->oldest.redrive, before, ROWS_AT_ONCE);
+	removed += queen_retention_log_prune(&pass->walks->oldest.retention, before, ROWS_AT_ONCE);
 	*done += removed;
 	return removed >= ROWS_AT_ONCE;
 }

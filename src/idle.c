@@ -116,7 +116,7 @@ begin_queue(QueenPass *pass)
 	TimestampTz now = GetCurrentTimestamp();
 	QueenWalk  *walk;
 
-	if (!queen_idle_next_queue(pass->queue_id, &pass->queue_id))
+	if (!queen_pass_next_queue(pass, queen_idle_next_queue))
 		return false;
 	walk = queen_walk(pass->walks, pass->queue_id);
 	if (walk->idle_mark > now || walk->idle_marked_at > now ||
@@ -147,6 +147,20 @@ end_queue(QueenPass *pass, const QueenQueue *queue)
 	return true;
 }
 
+/* Removes the partition at which the walk stands, if that can be. */
+static bool
+try_partition(QueenPass *pass, const QueenQueue *queue)
+{
+	bool		dropped;
+
+	if (queen_pass_is_held(pass, queue->queue_id, pass->partition_id))
+		return false;
+	queen_pass_enter(pass, queue->queue_id, pass->partition_id);
+	dropped = drop_partition(queue, pass->partition_id);
+	queen_pass_enter(pass, queue->queue_id, 0);
+	return dropped;
+}
+
 /* The step. One partition goes in a transaction. */
 bool
 queen_idle_step(QueenPass *pass, int64 *done)
@@ -157,6 +171,7 @@ queen_idle_step(QueenPass *pass, int64 *done)
 		return false;
 	if (pass->rule == 0)
 		return begin_queue(pass);
+	queen_pass_enter(pass, pass->queue_id, 0);
 	queue = queen_queue_by_id(pass->queue_id);
 	if (queue == NULL || queue->drop_idle_partitions == 0)
 		return end_queue(pass, NULL);
@@ -169,7 +184,7 @@ queen_idle_step(QueenPass *pass, int64 *done)
 			return end_queue(pass, queue);
 		pass->at = found.at;
 		pass->partition_id = found.partition_id;
-		if (drop_partition(queue, found.partition_id))
+		if (try_partition(pass, queue))
 		{
 			(*done)++;
 			return true;

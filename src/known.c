@@ -10,9 +10,10 @@
  * takes in those that it does not know before it answers. So it may be wrong by
  * excess, for what was undone or is past, and never by absence.
  *
- * They are made when the session has looked up as many ids the long way as an
- * eighth of what it has to read. A filter that is full is followed by another
- * one, as large as all that is remembered then; one goes when all in it is past.
+ * They are made when the session has spent about as long on visits to rows as it
+ * takes to read all that is remembered. A filter that is full is followed by a
+ * smaller one; when there are too many all are made anew; one goes when all in it
+ * is past.
  * All of a session together take queen.dedup_memory at most: the partition that
  * was not used for the longest time goes first.
  *
@@ -29,8 +30,14 @@
 #include "settings.h"
 
 /* Bits for each id that a filter has room for, and when memory is scarce. */
-#define ROOMY_BITS	20
+#define ROOMY_BITS	18
 #define SCARCE_BITS	11
+
+/* So many ids are taken in in the time that a visit to a row takes. */
+#define IDS_A_VISIT	50
+
+/* The part of all that is remembered for which a further filter has room. */
+#define FURTHER_PART	4
 
 static HTAB *table = NULL;
 static MemoryContext memory_of_table = NULL;
@@ -164,7 +171,9 @@ take_in(QueenKnown *known, uint64 total, const QueenPrint *prints, uint32 count)
 
 	if (filter == NULL || filter->count + count > filter->room)
 	{
-		if (!add_filter(known, Max(total, QUEEN_KNOWN_PRINTS) + count))
+		uint64		further = Max(total / FURTHER_PART, QUEEN_KNOWN_PRINTS);
+
+		if (!add_filter(known, (filter ? 0 : total) + further + count))
 			return false;
 		filter = &known->filters[known->nfilters - 1];
 	}
@@ -258,10 +267,14 @@ QueenKnown *
 queen_known_find(const QueenMemory *memory, TimestampTz horizon, uint32 sought, QueenReadRun read)
 {
 	uint64		total = 0;
+	uint64		visits = 0;
 	QueenKnown *known;
 
 	for (int i = 0; i < memory->nruns; i++)
+	{
 		total += memory->runs[i].count;
+		visits += Min(sought, memory->runs[i].slots);
+	}
 	if (total < QUEEN_KNOWN_PRINTS)
 		return NULL;
 	known = find_entry(memory->partition_id, true);
@@ -269,17 +282,18 @@ queen_known_find(const QueenMemory *memory, TimestampTz horizon, uint32 sought, 
 	drop_past(known, horizon);
 	if (known->nfilters == 0)
 	{
-		known->looked_up += sought;
-		if (known->looked_up < total / 8)
+		known->visits += visits;
+		if (known->visits < total / IDS_A_VISIT)
 			return NULL;
-		known->looked_up = 0;
+		known->visits = 0;
 	}
-	if (!has_all_runs(known, memory) && !take_in_missing(known, memory, total, read))
-	{
-		drop_all(known);
-		return NULL;
-	}
-	return known;
+	if (has_all_runs(known, memory) || take_in_missing(known, memory, total, read))
+		return known;
+	drop_all(known);
+	if (take_in_missing(known, memory, total, read))
+		return known;
+	drop_all(known);
+	return NULL;
 }
 
 /* Whether a filter of a partition lets an id pass. */

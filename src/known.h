@@ -13,7 +13,7 @@
 /* Partitions that remember fewer ids are looked through run by run. */
 #define QUEEN_KNOWN_PRINTS (128 * 1024)
 
-#define QUEEN_KNOWN_FILTERS 16
+#define QUEEN_KNOWN_FILTERS 8
 
 /* A filter over ids that were taken in one after the other. */
 typedef struct QueenKnownFilter
@@ -29,7 +29,7 @@ typedef struct QueenKnownFilter
 typedef struct QueenKnown
 {
 	int64		partition_id;	/* the key */
-	uint64		looked_up;		/* ids, the long way */
+	uint64		visits;			/* to rows, the long way */
 	uint64		used;			/* when, in calls of this session */
 	QueenKnownFilter filters[QUEEN_KNOWN_FILTERS];	/* oldest first */
 	int			nfilters;

@@ -54,7 +54,7 @@ typedef struct Database
 	Oid			oid;
 	char		name[NAMEDATALEN];
 	bool		listed;			/* still there, and to be served */
-	bool		visited;		/* at least once since we know it */
+	bool		visited;		/* and looked at, since we know it */
 	bool		has_queen;		/* at the last visit */
 	int			misses;			/* visits in a row for nothing, or that failed */
 	TimestampTz due;			/* of the next visit */
@@ -222,18 +222,21 @@ end_visit(Database *database)
 
 	pfree(database->in);
 	database->in = NULL;
-	database->visited = true;
 	if (visit == QUEEN_VISIT_FAILED || visit == QUEEN_VISIT_ABSENT)
 		database->misses = Min(database->misses + 1, 30);
 	else
 		database->misses = 0;
 	if (visit != QUEEN_VISIT_FAILED && visit != QUEEN_VISIT_AWAY)
+	{
+		database->visited = true;
 		database->has_queen = visit != QUEEN_VISIT_ABSENT;
+	}
 	database->ended_at = GetCurrentTimestamp();
 	database->due = visit == QUEEN_VISIT_MORE ? database->ended_at :
 		pause_after(database->misses);
-	if (visit == QUEEN_VISIT_DONE)
-		come_again(database, database->due_soon ? 0 : posts[database->post].walks.next_due_at);
+	if (visit != QUEEN_VISIT_DONE)
+		return;
+	come_again(database, database->due_soon ? 0 : posts[database->post].walks.next_due_at);
 	database->due_soon = false;
 }
 
@@ -434,7 +437,7 @@ visit_soon(void)
 
 		if (database->has_queen)
 			come_again(database, 0);
-		database->due_soon = database->in != NULL;
+		database->due_soon |= database->in != NULL;
 	}
 }
 

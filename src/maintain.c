@@ -9,8 +9,9 @@
  * DROP EXTENSION locks it exclusively before anything that belongs to it, so it
  * waits for a step, and no step is in its way. That lock, too, is only tried.
  *
- * A step that fails has no other turn in this pass and is held back for some
- * time, longer each time; the others go on. What a pass did is noted where
+ * What a step fails in, a queue or a partition of it, is held back for some time
+ * (hold.c), and the step goes on behind it; where neither is known the step itself
+ * is held back, and the others go on. What a pass did is noted where
  * something was done or went wrong, else once a minute: an idle database is
  * hardly written to.
  *
@@ -20,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
@@ -49,9 +51,8 @@ PG_FUNCTION_INFO_V1(queen_maintain_by_hand);
 /* How often a pass that did nothing is noted. */
 #define NOTE_EVERY		(60 * USECS_PER_SEC)
 
-/* How long a step is held back after a failure, at first and at most. */
-#define FIRST_BACKOFF_MS	10000
-#define LAST_BACKOFF_MS		600000
+/* Errors in the partitions of one queue in a pass, until that is held back as a whole. */
+#define MAX_ERRORS		10
 
 const QueenTask queen_steps[] = {
 	{"delayed messages", queen_due_step},
@@ -72,8 +73,9 @@ typedef struct StepRun
 	bool		wraps;			/* began in the middle of the queues, and goes
 								 * on at the first */
 	bool		failed;
-	int32		failed_in;		/* the queue that an error was in; the step
-								 * goes on behind it */
+	bool		lost;			/* an error was in no queue */
+	int32		failing_queue;	/* errors in the partitions of a queue */
+	int			errors;
 	QueenPass	pass;
 	QueenStepState state;
 	QueenStepResult result;
@@ -90,6 +92,7 @@ begin_runs(QueenWalks *walks)
 		runs[i].step = &queen_steps[i];
 		runs[i].active = true;
 		runs[i].pass.walks = walks;
+		runs[i].pass.step = i;
 		runs[i].pass.queue_id = walks->first_queue[i];
 		runs[i].wraps = walks->first_queue[i] > 0;
 	}
@@ -141,6 +144,7 @@ end_transaction(void)
 static void
 run_step(StepRun *run)
 {
+	queen_pass_enter(&run->pass, 0, 0);
 	queen_begin(NULL);
 	run->active = run->step->run(&run->pass, &run->result.done);
 	if (!run->active && run->wraps && !run->pass.over)
@@ -152,11 +156,46 @@ run_step(StepRun *run)
 	queen_end();
 }
 
-/* The lines of context of an error. */
+/* The line of context of an error. */
 static void
 add_context(void *arg)
 {
-	errcontext("step \"%s\" of queen's maintenance", (const char *) arg);
+	const StepRun *run = arg;
+
+	if (run->pass.in_partition != 0)
+		errcontext("step \"%s\" of queen's maintenance, queue %d, partition %lld", run->step->name,
+				   run->pass.in_queue, (long long) run->pass.in_partition);
+	else if (run->pass.in_queue != 0)
+		errcontext("step \"%s\" of queen's maintenance, queue %d", run->step->name,
+				   run->pass.in_queue);
+	else
+		errcontext("step \"%s\" of queen's maintenance", run->step->name);
+}
+
+/*
+ * Holds back what a step failed in. It goes on behind that: in the same queue
+ * where it was one of a few partitions, else in the next one.
+ */
+static void
+hold_back(StepRun *run)
+{
+	QueenPass  *pass = &run->pass;
+
+	if (pass->in_queue == 0)
+	{
+		run->lost = true;
+		run->active = false;
+		return;
+	}
+	if (run->failing_queue != pass->in_queue)
+		run->errors = 0;
+	run->failing_queue = pass->in_queue;
+	if (pass->in_partition != 0)
+		queen_hold(pass->walks->holds, pass->step, pass->in_queue, pass->in_partition);
+	if (pass->in_partition != 0 && ++run->errors < MAX_ERRORS)
+		return;
+	queen_hold(pass->walks->holds, pass->step, pass->in_queue, 0);
+	pass->rule = 0;
 }
 
 /* Logs the error that was caught and keeps it; the transaction is undone. */
@@ -174,10 +213,8 @@ take_error(StepRun *run, MemoryContext memory)
 	run->result.error = error->message;
 	run->result.sqlstate = pstrdup(unpack_sql_state(error->sqlerrcode));
 	run->result.context = error->context;
-	run->active = run->failed_in != run->pass.queue_id;
 	run->failed = true;
-	run->failed_in = run->pass.queue_id;
-	run->pass.rule = 0;
+	hold_back(run);
 }
 
 /* Runs a step once in a transaction of its own; false where queen is gone. */
@@ -185,6 +222,7 @@ static bool
 run_alone(StepRun *run, MemoryContext memory)
 {
 	QueenTally	tally = run->pass.tally;
+	QueenOldest oldest = run->pass.walks->oldest;
 	int64		done = run->result.done;
 	volatile bool here = true;
 
@@ -193,7 +231,7 @@ run_alone(StepRun *run, MemoryContext memory)
 		ErrorContextCallback callback = {
 			.previous = error_context_stack,
 			.callback = add_context,
-			.arg = (void *) run->step->name
+			.arg = run
 		};
 
 		error_context_stack = &callback;
@@ -208,6 +246,7 @@ run_alone(StepRun *run, MemoryContext memory)
 	PG_CATCH();
 	{
 		run->pass.tally = tally;
+		run->pass.walks->oldest = oldest;
 		run->result.done = done;
 		take_error(run, memory);
 	}
@@ -234,24 +273,17 @@ read_states(StepRun *runs)
 	return true;
 }
 
-/* Counts a failure, or forgets the ones before. Who did something is not held back. */
+/* Counts a failure, or forgets the ones before where nothing is held back for them. */
 static void
 settle(StepRun *run, TimestampTz now)
 {
-	int64		ms = FIRST_BACKOFF_MS;
-
-	if (!run->failed)
-	{
+	run->state.not_before = DT_NOBEGIN;
+	if (run->lost)
+		run->state.not_before = queen_hold_until(run->state.failures, now);
+	if (run->failed)
+		run->state.failures++;
+	else if (!queen_holds_any(run->pass.walks->holds, run->pass.step))
 		run->state.failures = 0;
-		run->state.not_before = DT_NOBEGIN;
-		return;
-	}
-	for (int i = 0; i < run->state.failures && ms < LAST_BACKOFF_MS; i++)
-		ms *= 2;
-	run->state.failures++;
-	if (run->result.done > 0)
-		ms = 0;
-	run->state.not_before = TimestampTzPlusMilliseconds(now, Min(ms, LAST_BACKOFF_MS));
 }
 
 /* Whether a row of what a step did is worth writing. */
@@ -341,6 +373,27 @@ queen_maintain(QueenWalks *walks, bool *more)
 }
 
 /*
+ * Where the walks of this session stand, so that a call by hand goes on where the
+ * one before it ended; anew where that was undone. It looks from the bottom, as
+ * what it is called for may have been mended by hand, too.
+ */
+static QueenWalks *
+walks_by_hand(void)
+{
+	static QueenWalks walks;
+	static TransactionId moved_by = InvalidTransactionId;
+
+	if (!TransactionIdIsValid(moved_by) ||
+		!(TransactionIdIsCurrentTransactionId(moved_by) || TransactionIdDidCommit(moved_by)))
+		memset(&walks, 0, sizeof(QueenWalks));
+	for (int i = 0; i < QUEEN_WALKS; i++)
+		walks.walks[i].marked_at = walks.walks[i].idle_marked_at = 0;
+	memset(&walks.oldest, 0, sizeof(QueenOldest));
+	moved_by = GetCurrentTransactionId();
+	return &walks;
+}
+
+/*
  * The same in the caller's transaction: an error ends it, nothing is held back
  * and nothing noted. Answers a row for each step.
  */
@@ -348,25 +401,27 @@ Datum
 queen_maintain_by_hand(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	QueenWalks *walks = palloc0(sizeof(QueenWalks));
-	StepRun    *runs = begin_runs(walks);
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), PASS_MS);
+	StepRun    *runs;
 
 	InitMaterializedSRF(fcinfo, 0);
 	queen_begin("queen.maintain()");
 	queen_end();
+	runs = begin_runs(walks_by_hand());
 	for (int i = 0; i < queen_nsteps; i++)
 	{
 		StepRun    *run = &runs[i];
 		Datum		values[3];
 		bool		nulls[3] = {false};
 
-		for (run->active = true; run->active && GetCurrentTimestamp() < end;)
+		run->pass.by_hand = true;
+		while (run->active && GetCurrentTimestamp() < end)
 		{
 			CHECK_FOR_INTERRUPTS();
 			run_step(run);
 		}
 		values[2] = BoolGetDatum(run->active);
+		keep_turn(run, i, run->active);
 		run->pass.over = true;
 		if (run->active)
 			run_step(run);

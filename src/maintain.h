@@ -11,6 +11,8 @@
 #include "access/transam.h"
 #include "datatype/timestamp.h"
 
+#include "hold.h"
+
 #define QUEEN_WALKS 256
 #define QUEEN_MAX_STEPS 8
 
@@ -34,10 +36,19 @@ typedef struct QueenWalk
 								 * seen */
 } QueenWalk;
 
-/* One for each queue, by its id; two that share a place forget. */
+/* Nothing before these is kept of the histories. */
+typedef struct QueenOldest
+{
+	int64		seek;
+	int64		retention;
+	int64		redrive;
+} QueenOldest;
+
+/* Of more queues than there is room for, some are forgotten. */
 typedef struct QueenWalks
 {
 	QueenWalk	walks[QUEEN_WALKS];
+	QueenHold	holds[QUEEN_HOLDS];
 	TimestampTz safe_at;		/* what transactions wrote before it can be
 								 * seen */
 	TimestampTz epoch_at;		/* will be, once no transaction before
@@ -45,10 +56,7 @@ typedef struct QueenWalks
 	TransactionId epoch_xid;
 	TimestampTz next_due_at;	/* of a delayed message: of the last pass */
 	int32		first_queue[QUEEN_MAX_STEPS];	/* each step begins after it */
-	int64		oldest_seek;	/* nothing before these is kept of the
-								 * histories */
-	int64		oldest_retention;
-	int64		oldest_redrive;
+	QueenOldest oldest;
 } QueenWalks;
 
 /* What retention removed from one queue in a pass. */
@@ -67,7 +75,11 @@ typedef struct QueenTally
 typedef struct QueenPass
 {
 	QueenWalks *walks;
+	int			step;			/* its number */
+	bool		by_hand;		/* looks as far as time allows */
 	bool		over;			/* time is up: only write down what was done */
+	int32		in_queue;		/* what is being worked on, for the case of an */
+	int64		in_partition;	/* error; 0: nothing that it is known of */
 	int32		queue_id;		/* where the walk over queues stands */
 	int			rule;			/* which walk over its partitions is on */
 	TimestampTz at;				/* and where that one stands */
@@ -97,18 +109,24 @@ extern const int queen_nsteps;
 extern bool queen_maintain(QueenWalks *walks, bool *more);
 
 /* The walk of a queue; a new one begins at the bottom. */
-static inline QueenWalk *
-queen_walk(QueenWalks *walks, int32 queue_id)
-{
-	QueenWalk  *walk = &walks->walks[queue_id % QUEEN_WALKS];
+extern QueenWalk *queen_walk(QueenWalks *walks, int32 queue_id);
 
-	if (walk->queue_id != queue_id)
-	{
-		MemSet(walk, 0, sizeof(QueenWalk));
-		walk->queue_id = queue_id;
-		walk->mark = walk->idle_mark = walk->done_at = DT_NOBEGIN;
-	}
-	return walk;
+/* Notes what a step is about to work on; partition_id may be 0. */
+static inline void
+queen_pass_enter(QueenPass *pass, int32 queue_id, int64 partition_id)
+{
+	pass->in_queue = queue_id;
+	pass->in_partition = partition_id;
 }
+
+/* Whether a queue, or a partition of it, failed in this step not long ago. */
+static inline bool
+queen_pass_is_held(const QueenPass *pass, int32 queue_id, int64 partition_id)
+{
+	return queen_is_held(pass->walks->holds, pass->step, queue_id, partition_id);
+}
+
+/* Goes to the next queue that a function knows and that is not held back; false where there is none. */
+extern bool queen_pass_next_queue(QueenPass *pass, bool (*next) (int32 after, int32 *queue_id));
 
 #endif							/* QUEEN_MAINTAIN_H */

@@ -7,8 +7,8 @@
  * there is one of a kind in a place, everybody finds its process id among the
  * locks of the server, and no shared memory of our own is needed. The locks
  * belong to database 0. Whoever needs a database without us asks the worker to
- * leave, then takes the worker's lock in a stronger mode: a worker that comes
- * meanwhile finds it taken and leaves at once.
+ * leave, then takes the worker's lock in a mode that he shares with others who
+ * do: a worker that comes meanwhile finds it taken and leaves at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +24,8 @@
 
 /* The modes tell a process from whoever keeps it out or looks whether it is there. */
 #define PROCESS_MODE	ExclusiveLock
-#define KEEP_OUT_MODE	AccessExclusiveLock
-#define LOOK_MODE		ShareLock
+#define KEEP_OUT_MODE	ShareLock
+#define LOOK_MODE		ShareRowExclusiveLock
 
 /* The tag of a process in a database. */
 static void

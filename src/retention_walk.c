@@ -13,7 +13,7 @@
  *	  size	over all, as no index knows how large a partition is; it goes on
  *			where the last pass stopped, too
  *
- * The latter two look at MAX_LOOKS partitions for nothing in a pass. A queue's
+ * The latter two look at MAX_LOOKS partitions for nothing in a pass of the worker. A queue's
  * mark is a time before which no partition keeps anything: walks by the index
  * begin there and meet no entries of what was removed, which stay in the index
  * for as long as somebody's snapshot may see them. It does not pass the time
@@ -177,6 +177,20 @@ find_partitions(const QueenRetention *retention, const QueenPass *pass,
 	return count;
 }
 
+/* Removes what is to go from the partition at which the walk stands, if that can be. */
+static QueenRemoved
+try_partition(const QueenRetention *retention, QueenPass *pass, QueenRemoval *removal)
+{
+	QueenRemoved removed;
+
+	if (queen_pass_is_held(pass, pass->queue_id, pass->partition_id))
+		return QUEEN_REMOVED_NOTHING;
+	queen_pass_enter(pass, pass->queue_id, pass->partition_id);
+	removed = queen_retention_apply(retention, pass->partition_id, removal);
+	queen_pass_enter(pass, pass->queue_id, 0);
+	return removed;
+}
+
 /* Works on one partition; true where something was written. */
 static bool
 work_on(const QueenRetention *retention, QueenPass *pass, const QueenPartitionAge *place,
@@ -187,7 +201,7 @@ work_on(const QueenRetention *retention, QueenPass *pass, const QueenPartitionAg
 
 	pass->at = place->at;
 	pass->partition_id = place->partition_id;
-	removed = queen_retention_apply(retention, place->partition_id, &removal);
+	removed = try_partition(retention, pass, &removal);
 	if (removed != QUEEN_REMOVED_SOME)
 	{
 		pass->looks++;
@@ -223,7 +237,8 @@ go_on(const QueenRetention *retention, QueenPass *pass, int64 *done)
 		if (work_on(retention, pass, &found[i], done))
 			return true;
 	}
-	if (count == LOOKS_AT_ONCE && (pass->rule == RULE_AGE || pass->looks < MAX_LOOKS))
+	if (count == LOOKS_AT_ONCE &&
+		(pass->rule == RULE_AGE || pass->by_hand || pass->looks < MAX_LOOKS))
 		return true;
 	end_walk(retention, pass, count < LOOKS_AT_ONCE);
 	return false;
@@ -247,7 +262,7 @@ static bool
 find_queue(QueenPass *pass)
 {
 	write_tally(pass);
-	if (!queen_retention_next_queue(pass->queue_id, &pass->queue_id))
+	if (!queen_pass_next_queue(pass, queen_retention_next_queue))
 		return false;
 	begin_walk(pass, RULE_AGE);
 	return true;
@@ -267,6 +282,7 @@ queen_retention_step(QueenPass *pass, int64 *done)
 	}
 	if (pass->rule == RULE_NONE)
 		return find_queue(pass);
+	queen_pass_enter(pass, pass->queue_id, 0);
 	queue = queen_queue_by_id(pass->queue_id);
 	if (queue == NULL)
 	{

@@ -241,22 +241,20 @@ queen_schedule_deliver(const QueenQueue *queue, int limit)
 	return moved;
 }
 
-/* One step of the worker, in the next queue that has messages waiting. */
-bool
-queen_schedule_step(int32 *queue_id, int limit, int64 *moved, TimestampTz *next_at)
+/* One step of the worker in a queue. */
+int64
+queen_schedule_step(int32 queue_id, int limit, TimestampTz *next_at)
 {
 	QueenQueue *queue;
+	int64		moved = 0;
 
-	*moved = 0;
 	*next_at = DT_NOEND;
-	if (!queen_scheduled_queue_after(*queue_id, queue_id))
-		return false;
-	if (!queen_try_lock_queue(*queue_id))
-		return true;
-	queue = queen_queue_by_id(*queue_id);
+	if (!queen_try_lock_queue(queue_id))
+		return 0;
+	queue = queen_queue_by_id(queue_id);
 	if (queue)
-		*moved = queen_schedule_deliver(queue, limit);
-	if (!queen_scheduled_first(*queue_id, DT_NOBEGIN, next_at))
+		moved = queen_schedule_deliver(queue, limit);
+	if (!queen_scheduled_first(queue_id, DT_NOBEGIN, next_at))
 		*next_at = DT_NOEND;
-	return true;
+	return moved;
 }

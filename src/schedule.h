@@ -19,10 +19,9 @@
 extern int64 queen_schedule_deliver(const QueenQueue *queue, int limit);
 
 /*
- * The worker's steps: goes to the next queue after *queue_id that has messages
- * waiting, and does one step there. False where there is no such queue. next_at
- * is when the first message of that queue that is left is due.
+ * One step of the worker in a queue; answers how many it moved. next_at is when
+ * the first message that is left is due.
  */
-extern bool queen_schedule_step(int32 *queue_id, int limit, int64 *moved, TimestampTz *next_at);
+extern int64 queen_schedule_step(int32 queue_id, int limit, TimestampTz *next_at);
 
 #endif							/* QUEEN_SCHEDULE_H */

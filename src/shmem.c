@@ -20,6 +20,7 @@
 #include "counters.h"
 #include "ready.h"
 #include "shmem.h"
+#include "soon.h"
 #include "wake.h"
 
 typedef struct ShmemPart
@@ -32,6 +33,7 @@ static const ShmemPart parts[] = {
 	{queen_wake_size, queen_wake_init},
 	{queen_ready_size, queen_ready_init},
 	{queen_counters_size, queen_counters_init},
+	{queen_soon_size, queen_soon_init},
 };
 
 static shmem_request_hook_type next_request_hook = NULL;

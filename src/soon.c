@@ -7,8 +7,9 @@
  * is due, and the launcher sends one again at that time. A message with a
  * shorter delay than the time to the next visit would wait for it: so the
  * commit that brings one tells the launcher, which hurries but so much. Where
- * the message comes to light otherwise (COMMIT PREPARED), or no launcher
- * runs, the next visit or pop finds it.
+ * transactions with delayed messages were prepared since the server started,
+ * each COMMIT PREPARED does. Where the server was started since, or has not
+ * preloaded queen, the next visit or pop finds their messages.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +18,8 @@
 #include <signal.h>
 
 #include "access/xact.h"
+#include "port/atomics.h"
+#include "storage/shmem.h"
 #include "utils/timestamp.h"
 
 #include "process.h"
@@ -25,6 +28,9 @@
 
 /* How long it is believed that the launcher has the pid that it had. */
 #define PID_AGE_MS 1000
+
+/* Shared memory; NULL where queen is not preloaded. */
+static pg_atomic_uint32 *were_prepared = NULL;
 
 /* What this transaction tells. */
 static TimestampTz first_due_at = DT_NOEND;
@@ -74,6 +80,9 @@ tell_launcher(XactEvent event, void *arg)
 				kill(launcher_pid, look_again ? QUEEN_LOOK_SIGNAL : QUEEN_DUE_SIGNAL);
 			break;
 		case XACT_EVENT_PREPARE:
+			if (were_prepared)
+				pg_atomic_write_u32(were_prepared, 1);
+			break;
 		case XACT_EVENT_ABORT:
 			break;
 		default:
@@ -109,4 +118,34 @@ queen_look_again(void)
 {
 	watch_transaction();
 	look_again = true;
+}
+
+/* A prepared transaction has ended, which may have brought what is due soon. */
+void
+queen_due_perhaps(void)
+{
+	int			pid;
+
+	if (were_prepared == NULL || pg_atomic_read_u32(were_prepared) == 0)
+		return;
+	pid = find_launcher(GetCurrentTimestamp());
+	if (pid != 0)
+		kill(pid, QUEEN_DUE_SIGNAL);
+}
+
+/* Shared memory: whether there were such transactions. */
+Size
+queen_soon_size(void)
+{
+	return sizeof(pg_atomic_uint32);
+}
+
+void
+queen_soon_init(void)
+{
+	bool		found;
+
+	were_prepared = ShmemInitStruct("queen prepared", queen_soon_size(), &found);
+	if (!found)
+		pg_atomic_init_u32(were_prepared, 0);
 }

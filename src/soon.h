@@ -17,6 +17,13 @@
 /* A message of this transaction is due at a time. */
 extern void queen_due_at(TimestampTz at);
 
+/* A prepared transaction has ended, which may have brought what is due soon. */
+extern void queen_due_perhaps(void);
+
+/* Shared memory: whether there were such transactions. */
+extern Size queen_soon_size(void);
+extern void queen_soon_init(void);
+
 /* This transaction changes what a visit to a database would find. */
 extern void queen_look_again(void);
 

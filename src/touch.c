@@ -26,8 +26,6 @@
 
 #include "access/xact.h"
 #include "common/hashfn.h"
-#include "nodes/parsenodes.h"
-#include "tcop/utility.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -71,8 +69,6 @@ static bool overflowed = false;
 
 /* The last note of each bucket, plus 1. */
 static int	buckets[BUCKETS];
-
-static ProcessUtility_hook_type next_utility_hook = NULL;
 
 static uint32
 hash_note(const Note *note)
@@ -456,32 +452,11 @@ at_subtransaction_event(SubXactEvent event, SubTransactionId subtransaction,
 	queen_count_release(level);
 }
 
-/* Whether a statement ends a prepared transaction. */
-static bool
-ends_prepared(Node *statement)
+/* A prepared transaction has ended, of which nothing is known: everybody looks. */
+void
+queen_touch_unknown(void)
 {
-	TransactionStmt *transaction = (TransactionStmt *) statement;
-
-	return IsA(statement, TransactionStmt) &&
-		(transaction->kind == TRANS_STMT_COMMIT_PREPARED ||
-		 transaction->kind == TRANS_STMT_ROLLBACK_PREPARED);
-}
-
-/* After a statement that ends a prepared transaction, everybody looks. */
-static void
-run_utility(PlannedStmt *statement, const char *text, bool read_only_tree,
-			ProcessUtilityContext context, ParamListInfo parameters,
-			QueryEnvironment *environment, DestReceiver *receiver, QueryCompletion *completion)
-{
-	bool		ends = ends_prepared(statement->utilityStmt);
-
-	if (next_utility_hook)
-		next_utility_hook(statement, text, read_only_tree, context, parameters,
-						  environment, receiver, completion);
-	else
-		standard_ProcessUtility(statement, text, read_only_tree, context, parameters,
-								environment, receiver, completion);
-	if (ends)
+	if (queen_preloaded())
 		publish_unknown();
 }
 
@@ -492,6 +467,4 @@ queen_define_touches(void)
 	RegisterResourceReleaseCallback(at_release, NULL);
 	RegisterXactCallback(at_transaction_event, NULL);
 	RegisterSubXactCallback(at_subtransaction_event, NULL);
-	next_utility_hook = ProcessUtility_hook;
-	ProcessUtility_hook = run_utility;
 }

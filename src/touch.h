@@ -27,6 +27,7 @@ typedef enum QueenLeft
 } QueenLeft;
 
 extern void queen_define_touches(void);
+extern void queen_touch_unknown(void);
 
 extern void queen_touch_append(int32 queue_id, int64 partition_id);
 extern void queen_touch_cursor(int32 queue_id, int32 group_id, int64 partition_id,

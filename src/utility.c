@@ -5,22 +5,34 @@
  *
  * DROP DATABASE, CREATE DATABASE ... TEMPLATE, ALTER DATABASE ... RENAME and
  * ... SET TABLESPACE want nobody in the database. Our worker leaves it then,
- * and stays away until the statement's transaction ends. A session in which
- * the library is not loaded has no hook; it waits the second that a pass may
- * last, as the server waits some seconds for others to leave.
+ * and stays away until the statement's transaction ends; not for a role that the
+ * server will refuse. A session in which the library is not loaded has no hook;
+ * it waits the second that a pass may last, as the server waits some seconds for
+ * others to leave.
+ *
+ * After COMMIT PREPARED and ROLLBACK PREPARED everybody looks for what has come:
+ * they run no callback of transactions.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xlog.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/syscache.h"
 
+#include "compat.h"
 #include "process.h"
 #include "soon.h"
+#include "touch.h"
 #include "utility.h"
 
 static ProcessUtility_hook_type next_hook = NULL;
@@ -67,6 +79,62 @@ database_to_leave(Node *statement)
 	}
 }
 
+/* Whether the user may make databases. */
+static bool
+may_create_databases(void)
+{
+	HeapTuple	tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(GetUserId()));
+	bool		may = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		may = ((Form_pg_authid) GETSTRUCT(tuple))->rolcreatedb;
+		ReleaseSysCache(tuple);
+	}
+	return may;
+}
+
+/* Whether a database is a template, which whoever makes databases may copy. */
+static bool
+is_template(Oid database)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	bool		template = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		template = ((Form_pg_database) GETSTRUCT(tuple))->datistemplate;
+		ReleaseSysCache(tuple);
+	}
+	return template;
+}
+
+/* Whether the server will let the user run a statement that wants a database empty. */
+static bool
+is_permitted(Node *statement, Oid database)
+{
+	if (superuser())
+		return true;
+	if (IsA(statement, CreatedbStmt))
+		return may_create_databases() &&
+			(is_template(database) || queen_database_ownercheck(database, GetUserId()));
+	return queen_database_ownercheck(database, GetUserId());
+}
+
+/* Makes the worker leave the database that a statement wants empty. */
+static void
+make_room(Node *statement)
+{
+	const char *name = database_to_leave(statement);
+	Oid			database;
+
+	if (name == NULL || RecoveryInProgress())
+		return;
+	database = get_database_oid(name, true);
+	if (OidIsValid(database) && is_permitted(statement, database))
+		queen_process_keep_out(database);
+}
+
 /* Whether a statement makes a database one that the worker is to serve. */
 static bool
 brings_queen(Node *statement)
@@ -75,31 +143,45 @@ brings_queen(Node *statement)
 		strcmp(((CreateExtensionStmt *) statement)->extname, "queen") == 0;
 }
 
-/*
- * Makes room for a statement on a database, then does what was done before. A
- * database that gets the extension is told to the launcher.
- */
+/* Whether a statement ends a prepared transaction. */
+static bool
+ends_prepared(Node *statement)
+{
+	TransactionStmt *transaction = (TransactionStmt *) statement;
+
+	return IsA(statement, TransactionStmt) &&
+		(transaction->kind == TRANS_STMT_COMMIT_PREPARED ||
+		 transaction->kind == TRANS_STMT_ROLLBACK_PREPARED);
+}
+
+/* Tells those who are to know of what a statement has brought. */
+static void
+tell(Node *statement)
+{
+	if (brings_queen(statement))
+		queen_look_again();
+	if (ends_prepared(statement))
+	{
+		queen_touch_unknown();
+		queen_due_perhaps();
+	}
+}
+
+/* What is ours, around what was done before. */
 static void
 process_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *environment, DestReceiver *destination,
 				QueryCompletion *completion)
 {
-	const char *name = database_to_leave(planned->utilityStmt);
-	Oid			database = InvalidOid;
-
-	if (name && !RecoveryInProgress())
-		database = get_database_oid(name, true);
-	if (OidIsValid(database))
-		queen_process_keep_out(database);
+	make_room(planned->utilityStmt);
 	if (next_hook)
 		next_hook(planned, query, read_only_tree, context, params, environment,
 				  destination, completion);
 	else
 		standard_ProcessUtility(planned, query, read_only_tree, context, params,
 								environment, destination, completion);
-	if (brings_queen(planned->utilityStmt))
-		queen_look_again();
+	tell(planned->utilityStmt);
 }
 
 /* Called once, when the library is loaded. */

@@ -106,7 +106,10 @@ set_settings(void)
 	}
 }
 
-/* Whether queen is here, and wants work to be done. */
+/*
+ * Whether queen is here, and wants work to be done. In this order: a restore may
+ * end between the questions, and what it brought says whether the worker is stopped.
+ */
 static QueenVisitEnd
 look_around(void)
 {
@@ -115,7 +118,7 @@ look_around(void)
 	StartTransactionCommand();
 	if (!OidIsValid(get_extension_oid("queen", true)))
 		found = QUEEN_VISIT_ABSENT;
-	else if (queen_worker_is_stopped() || !queen_database_is_in_use())
+	else if (!queen_database_is_in_use() || queen_worker_is_stopped())
 		found = QUEEN_VISIT_STOPPED;
 	CommitTransactionCommand();
 

@@ -12,7 +12,7 @@
 
 #include "maintain.h"
 
-#define QUEEN_POSTS 32
+#define QUEEN_POSTS 128
 
 /* How a visit to a database ended. */
 typedef enum QueenVisitEnd

@@ -190,14 +190,16 @@ $node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker"), 'a worker ends');
 free_worker($node, 'second');
 serves($node, 'second', 'and another one comes');
-# Cancelled: an error of that step like any other.
+# Cancelled: an error like any other; the partition is held back, the others are served.
 hold_worker($node, 'second');
 $node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . processes($node, 'worker', 'second') . ')');
-ok($node->poll_query_until('second', q{SELECT error_state = '57014' AND failures = 1 AND held_until IS NOT NULL FROM queen.worker_status WHERE step = 'retention'}),
-	'a step that is cancelled is held back');
-free_worker($node, 'second');
-$node->safe_psql('second', 'UPDATE queen.worker_step SET not_before = NULL');
-serves($node, 'second', 'and runs again');
+ok($node->poll_query_until('second', q{SELECT error_state = '57014' AND failures = 1 FROM queen.worker_status WHERE step = 'retention'}),
+	'a step that is cancelled is told');
+$node->safe_psql('second', q{DROP TRIGGER hold ON queen.partition; DROP FUNCTION hold()});
+serves($node, 'second', 'another partition is served', 'other');
+is($node->safe_psql('second', q{SELECT messages FROM queen.partitions WHERE partition = 'p'}), '1', 'the one that failed is held back');
+$node->safe_psql('second', 'SELECT queen.worker_start()');
+serves($node, 'second', 'until the worker is started anew');
 
 # Stopped by SQL, over a restart. The others are not.
 $node->safe_psql('second', 'SELECT queen.worker_stop()');

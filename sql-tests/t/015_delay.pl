@@ -1,6 +1,6 @@
 # Delayed messages and the worker: with an hour between two visits, a short delay
-# is told to the launcher and a long one is planned, and no pop is needed. That
-# of a prepared transaction waits for the next visit or a pop. A crash neither loses nor doubles a message.
+# is told to the launcher, also by COMMIT PREPARED, and a long one is planned, and no
+# pop is needed. A crash neither loses nor doubles a message.
 
 use strict;
 use warnings;
@@ -42,15 +42,27 @@ $node->safe_psql('postgres', q{
 });
 ok(wait_for_messages('late', 101), 'one that was put forward is moved');
 
-# Nobody is told of this one: a pop moves it where no visit does before.
+# That of a prepared transaction is told when it is committed.
 $node->safe_psql('postgres', q{
 	BEGIN;
 	SELECT queen.push('late', '102', 'q', delay => '1 ms');
 	PREPARE TRANSACTION 'waits';
 });
 $node->safe_psql('postgres', "COMMIT PREPARED 'waits'");
-is($node->safe_psql('postgres', q{SELECT payload FROM queen.pop('late', 'g', partition => 'q', auto_ack => true)}), '102',
-	'a pop finds the message of a prepared transaction');
+ok(wait_for_messages('late', 102), 'one of a prepared transaction is moved');
+
+# Nobody is told of it after a restart: a pop moves it where no visit does before.
+$node->safe_psql('postgres', q{
+	SELECT queen.worker_stop();
+	BEGIN;
+	SELECT queen.push('late', '103', 'q', delay => '1 ms');
+	PREPARE TRANSACTION 'waits';
+});
+$node->restart;
+$node->safe_psql('postgres', "COMMIT PREPARED 'waits'");
+is($node->safe_psql('postgres', q{SELECT payload FROM queen.pop('late', 'g', partition => 'q', auto_ack => true)}), "102\n103",
+	'a pop finds one that was prepared before a restart');
+$node->safe_psql('postgres', 'SELECT queen.worker_start()');
 
 # A crash in the middle of many moves.
 $node->safe_psql('postgres', q{
