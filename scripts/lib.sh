@@ -62,7 +62,8 @@ has_libfuzzer() {
 }
 
 # Installs the Debian packages of what is not here; arguments name more tools:
-# tap, fuzz. Does nothing, and needs no rights, where all is here.
+# tap, fuzz, or packages that the caller misses. Does nothing, and needs no
+# rights, where all is here. NO_APT=1 only warns.
 install_missing() {
 	local packages=() tool
 	have gcc || packages+=(gcc libc6-dev)
@@ -74,9 +75,14 @@ install_missing() {
 		case $tool in
 			tap) perl -MIPC::Run -MTest::More -e 1 2>/dev/null && have prove || packages+=(perl libipc-run-perl) ;;
 			fuzz) has_libfuzzer || packages+=(clang libclang-rt-dev) ;;
+			*) packages+=("$tool") ;;
 		esac
 	done
 	((${#packages[@]})) || return 0
+	if [[ -n ${NO_APT:-} ]]; then
+		say "WARNING: missing, and not installed: ${packages[*]}"
+		return
+	fi
 
 	[[ ${packages[*]} != *postgresql-\ * ]] || die "$PG_CONFIG is no complete PostgreSQL with PGXS"
 	have apt-get || die "missing, and no apt-get to install it: ${packages[*]}"
@@ -153,7 +159,8 @@ find_load_settings() {
 # Clusters
 # ---------------------------------------------------------------------------
 
-# Starts a cluster in $work/NAME, its socket there too; settings on stdin.
+# Starts a cluster in $work/NAME, its socket there too; settings on stdin. It
+# runs $server_program in place of postgres where that is set.
 start_cluster() {
 	local dir=$work/$1
 	as_server mkdir "$dir"
@@ -165,7 +172,7 @@ start_cluster() {
 		say "$load_settings"
 		cat
 	} >>"$dir/data/postgresql.conf"
-	as_server "$bindir/pg_ctl" -D "$dir/data" -l "$dir/log" -s -w start >/dev/null ||
+	as_server "$bindir/pg_ctl" -D "$dir/data" -l "$dir/log" ${server_program:+-p "$server_program"} -s -w start >/dev/null ||
 		{ cat "$dir/log"; die "the server did not start"; }
 }
 
