@@ -79,7 +79,7 @@ run_canary() {
 	shift 2
 	[[ -d $told ]] || told=$work/canary-$fault/log
 	say "== canary: $fault"
-	"$("$PG_CONFIG" --cc)" $("$PG_CONFIG" --cppflags) -I"$("$PG_CONFIG" --includedir-server)" \
+	$("$PG_CONFIG" --cc) $("$PG_CONFIG" --cppflags) -I"$("$PG_CONFIG" --includedir-server)" \
 		-O1 -fPIC -shared "$@" -o "$work/canary-$fault.so" "$root/scripts/canary.c"
 	start_cluster "canary-$fault" <"$work/queen/sql-tests/test.conf"
 	"$bindir/psql" -X -q -h "$work/canary-$fault" -U postgres -d postgres >/dev/null 2>&1 <<-EOF || true
