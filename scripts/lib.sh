@@ -1,4 +1,4 @@
-# lib.sh: what ./demo and ./test share: tools, build, throwaway clusters.
+# lib.sh: what ./demo, ./test and scripts/check-* share: tools, build, throwaway clusters.
 # Sourced, not run. The caller sets $root to the checkout.
 #
 # All that a run makes lies in one directory, $work, that belongs to the user
