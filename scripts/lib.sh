@@ -25,11 +25,12 @@ as_root() {
 }
 
 # Runs a command as the user who owns the clusters, from a directory he can read.
+# A server that it starts shall not hold the caller's lock (lock_cache, 9) on.
 as_server() {
 	if ((EUID == 0)); then
-		(cd "${in_dir:-/}" && HOME=$work runuser -u postgres -- "$@")
+		(cd "${in_dir:-/}" && HOME=$work runuser -u postgres -- "$@") 9>&-
 	else
-		(cd "${in_dir:-/}" && "$@")
+		(cd "${in_dir:-/}" && "$@") 9>&-
 	fi
 }
 
@@ -98,8 +99,12 @@ install_missing() {
 # ---------------------------------------------------------------------------
 
 # /tmp and not TMPDIR: root's own may be closed to postgres, and a socket's
-# path must be short.
+# path must be short. A signal ends the caller by way of its exit trap; without a
+# trap of its own a second one, as timeout sends, would break off that.
 make_work() {
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
 	work=$(mktemp -d "/tmp/queen-$1.XXXXXX")
 	((EUID != 0)) || chown postgres: "$work"
 }
@@ -108,6 +113,7 @@ make_work() {
 remove_work() {
 	local pid_file
 	[[ -n ${work:-} && -d $work ]] || return 0
+	trap '' HUP INT TERM
 	find "$work" -name postmaster.pid | while read -r pid_file; do
 		as_server "$bindir/pg_ctl" -D "${pid_file%/*}" -m immediate -s stop || true
 	done
