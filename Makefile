@@ -173,6 +173,11 @@ PROVE_TESTS = sql-tests/t/*.pl
 
 EXTRA_CLEAN = $(TEST_LINKS)
 
+# A server that was built inside its source tree leaves this out.
+ifneq ($(realpath $(dir $(firstword $(MAKEFILE_LIST)))),$(realpath $(CURDIR)))
+VPATH := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
+endif
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)

@@ -1,4 +1,4 @@
-# lib.sh: what ./demo and ./test share: tools, build, throwaway clusters.
+# lib.sh: what ./demo, ./test and scripts/check-* share: tools, build, throwaway clusters.
 # Sourced, not run. The caller sets $root to the checkout.
 #
 # All that a run makes lies in one directory, $work, that belongs to the user
@@ -25,11 +25,12 @@ as_root() {
 }
 
 # Runs a command as the user who owns the clusters, from a directory he can read.
+# A server that it starts shall not hold the caller's lock (lock_cache, 9) on.
 as_server() {
 	if ((EUID == 0)); then
-		(cd "${in_dir:-/}" && HOME=$work runuser -u postgres -- "$@")
+		(cd "${in_dir:-/}" && HOME=$work runuser -u postgres -- "$@") 9>&-
 	else
-		(cd "${in_dir:-/}" && "$@")
+		(cd "${in_dir:-/}" && "$@") 9>&-
 	fi
 }
 
@@ -62,7 +63,8 @@ has_libfuzzer() {
 }
 
 # Installs the Debian packages of what is not here; arguments name more tools:
-# tap, fuzz. Does nothing, and needs no rights, where all is here.
+# tap, fuzz, or packages that the caller misses. Does nothing, and needs no
+# rights, where all is here. NO_APT=1 only warns.
 install_missing() {
 	local packages=() tool
 	have gcc || packages+=(gcc libc6-dev)
@@ -74,9 +76,14 @@ install_missing() {
 		case $tool in
 			tap) perl -MIPC::Run -MTest::More -e 1 2>/dev/null && have prove || packages+=(perl libipc-run-perl) ;;
 			fuzz) has_libfuzzer || packages+=(clang libclang-rt-dev) ;;
+			*) packages+=("$tool") ;;
 		esac
 	done
 	((${#packages[@]})) || return 0
+	if [[ -n ${NO_APT:-} ]]; then
+		say "WARNING: missing, and not installed: ${packages[*]}"
+		return
+	fi
 
 	[[ ${packages[*]} != *postgresql-\ * ]] || die "$PG_CONFIG is no complete PostgreSQL with PGXS"
 	have apt-get || die "missing, and no apt-get to install it: ${packages[*]}"
@@ -92,8 +99,12 @@ install_missing() {
 # ---------------------------------------------------------------------------
 
 # /tmp and not TMPDIR: root's own may be closed to postgres, and a socket's
-# path must be short.
+# path must be short. A signal ends the caller by way of its exit trap; without a
+# trap of its own a second one, as timeout sends, would break off that.
 make_work() {
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
 	work=$(mktemp -d "/tmp/queen-$1.XXXXXX")
 	((EUID != 0)) || chown postgres: "$work"
 }
@@ -102,6 +113,7 @@ make_work() {
 remove_work() {
 	local pid_file
 	[[ -n ${work:-} && -d $work ]] || return 0
+	trap '' HUP INT TERM
 	find "$work" -name postmaster.pid | while read -r pid_file; do
 		as_server "$bindir/pg_ctl" -D "${pid_file%/*}" -m immediate -s stop || true
 	done
@@ -153,7 +165,8 @@ find_load_settings() {
 # Clusters
 # ---------------------------------------------------------------------------
 
-# Starts a cluster in $work/NAME, its socket there too; settings on stdin.
+# Starts a cluster in $work/NAME, its socket there too; settings on stdin. It
+# runs $server_program in place of postgres where that is set.
 start_cluster() {
 	local dir=$work/$1
 	as_server mkdir "$dir"
@@ -165,7 +178,7 @@ start_cluster() {
 		say "$load_settings"
 		cat
 	} >>"$dir/data/postgresql.conf"
-	as_server "$bindir/pg_ctl" -D "$dir/data" -l "$dir/log" -s -w start >/dev/null ||
+	as_server "$bindir/pg_ctl" -D "$dir/data" -l "$dir/log" ${server_program:+-p "$server_program"} -s -w start >/dev/null ||
 		{ cat "$dir/log"; die "the server did not start"; }
 }
 

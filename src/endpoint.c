@@ -13,6 +13,7 @@
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 
+#include "compat.h"
 #include "endpoint.h"
 #include "locks.h"
 #include "queue.h"

@@ -16,6 +16,7 @@
 
 #include "utils/builtins.h"
 
+#include "compat.h"
 #include "envelope.h"
 
 #define KNOWN_VERSION 1

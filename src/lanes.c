@@ -9,6 +9,7 @@
 
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "lanes.h"
 
 /* The items of one partition stand together, in their order. */

@@ -9,6 +9,7 @@
 
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "group_store.h"
 #include "locks.h"
 #include "redrive_step.h"
