@@ -70,7 +70,13 @@ OBJS = \
 	src/envelope.o \
 	src/filter.o \
 	src/outgoing.o \
+	src/fuse.o \
+	src/fuse_call.o \
+	src/fuse_append.o \
+	src/fuse_cycle.o \
+	src/fuse_worker.o \
 	src/push.o \
+	src/push_fused.o \
 	src/push_deferred.o \
 	src/push_row.o \
 	src/delay.o \
@@ -118,6 +124,7 @@ REGRESS_TESTS = \
 	push \
 	push_batch \
 	push_items \
+	fused \
 	deferred \
 	push_row \
 	pop \

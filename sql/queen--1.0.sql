@@ -473,6 +473,26 @@ RETURNS SETOF record
 LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push_items';
 
 /* ------------------------------------------------------------------------
+ * Fused push: appended by a worker, in a transaction of its own
+ * ------------------------------------------------------------------------ */
+
+/*
+ * It looks no name up, so it needs no path of its own; to set one costs a tenth
+ * of the call.
+ */
+CREATE FUNCTION queen.push_fused(
+	queue text,
+	payload queen.payload,
+	partition text DEFAULT NULL,
+	transaction_id text DEFAULT NULL,
+	headers jsonb DEFAULT NULL,
+	OUT partition text,
+	OUT message_offset bigint,
+	OUT status text,
+	OUT scheduled_id bigint)
+LANGUAGE C AS 'MODULE_PATHNAME', 'queen_push_fused';
+
+/* ------------------------------------------------------------------------
  * Deferred push: kept by the session, appended as the transaction commits
  * ------------------------------------------------------------------------ */
 
@@ -1130,6 +1150,8 @@ COMMENT ON FUNCTION queen.push_batch(text, queen.payload, text) IS
 	'appends each element of one JSON array as a message, all to one partition';
 COMMENT ON FUNCTION queen.push_items(text, queen.payload) IS
 	'appends an array of objects {payload, partition, transactionId, headers, delay, deliver_at}; answers a row for each';
+COMMENT ON FUNCTION queen.push_fused(text, queen.payload, text, text, jsonb) IS
+	'appends one message at once, durably and independent of the caller''s transaction; needs preloading';
 COMMENT ON FUNCTION queen.cancel_scheduled(bigint) IS
 	'takes a delayed message back; false where it does not wait any more';
 COMMENT ON FUNCTION queen.reschedule(bigint, interval, timestamptz) IS

@@ -15,6 +15,7 @@
 #include "common/jsonapi.h"
 #include "mb/pg_wchar.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/jsonfuncs.h"
 #include "utils/rangetypes.h"
@@ -78,19 +79,20 @@
 /* 17: processes have numbers of their own kind, and extensions name what they wait for. */
 #if PG_VERSION_NUM < 170000
 #define queen_my_proc_number()	(MyProc->pgprocno)
-#define queen_wait_event()		PG_WAIT_EXTENSION
+#define queen_new_wait_event(name)	PG_WAIT_EXTENSION
 #else
 #define queen_my_proc_number()	(MyProcNumber)
-static inline uint32
-queen_wait_event(void)
-{
-	static uint32 event = 0;
-
-	if (event == 0)
-		event = WaitEventExtensionNew("QueenWait");
-	return event;
-}
+#define queen_new_wait_event(name)	WaitEventExtensionNew(name)
 #endif
+
+/* A wait event, made when it is first waited for and kept by the caller, who begins with 0. */
+static inline uint32
+queen_wait_event(uint32 *event, const char *name)
+{
+	if (*event == 0)
+		*event = queen_new_wait_event(name);
+	return *event;
+}
 
 /* 18: a scan may be instrumented. */
 #if PG_VERSION_NUM < 180000

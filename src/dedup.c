@@ -221,7 +221,8 @@ keep_new(const QueenLane *lane)
 		QueenPrint	print = dedup->prints[i];
 		QueenPlaced placed = queen_lane_placed(lane, (uint32) print.place);
 
-		if (placed.outcome == QUEEN_DUPLICATE || queen_print_time(&print) < dedup->horizon)
+		if (placed.outcome == QUEEN_DUPLICATE || placed.outcome == QUEEN_FULL ||
+			queen_print_time(&print) < dedup->horizon)
 			continue;
 		print.place = placed.outcome == QUEEN_SCHEDULED ? -placed.scheduled_id : placed.offset;
 		dedup->prints[kept++] = print;
@@ -240,7 +241,8 @@ follow_first(QueenLane *lane)
 		if (first == i)
 			continue;
 		lane->placed[i] = lane->placed[first];
-		lane->placed[i].outcome = QUEEN_DUPLICATE;
+		if (lane->placed[first].outcome != QUEEN_FULL)
+			lane->placed[i].outcome = QUEEN_DUPLICATE;
 	}
 }
 

@@ -21,6 +21,7 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/resowner.h"
@@ -57,17 +58,15 @@ set_tag(LOCKTAG *tag, uint64 key, uint16 kind)
  * along, though what they wrote stays.
  */
 static LockAcquireResult
-take(uint64 key, uint16 kind, LOCKMODE mode, bool dont_wait)
+take_tag(const LOCKTAG *tag, LOCKMODE mode, bool dont_wait)
 {
 	ResourceOwner portal = CurrentResourceOwner;
 	LockAcquireResult result;
-	LOCKTAG		tag;
 
-	set_tag(&tag, key, kind);
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	PG_TRY();
 	{
-		result = LockAcquire(&tag, mode, false, dont_wait);
+		result = LockAcquire(tag, mode, false, dont_wait);
 	}
 	PG_FINALLY();
 	{
@@ -76,6 +75,16 @@ take(uint64 key, uint16 kind, LOCKMODE mode, bool dont_wait)
 	PG_END_TRY();
 
 	return result;
+}
+
+/* The same for a kind and 64 bits. */
+static LockAcquireResult
+take(uint64 key, uint16 kind, LOCKMODE mode, bool dont_wait)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, key, kind);
+	return take_tag(&tag, mode, dont_wait);
 }
 
 /* Waits for a lock; true where it was not held before. */
@@ -119,15 +128,23 @@ try_acquire(uint64 key, uint16 kind, LOCKMODE mode)
 
 /* Gives a lock back before the transaction ends. */
 static void
-release(uint64 key, uint16 kind, LOCKMODE mode)
+release_tag(const LOCKTAG *tag, LOCKMODE mode)
 {
 	ResourceOwner portal = CurrentResourceOwner;
+
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	LockRelease(tag, mode, false);
+	CurrentResourceOwner = portal;
+}
+
+/* The same for a kind and 64 bits. */
+static void
+release(uint64 key, uint16 kind, LOCKMODE mode)
+{
 	LOCKTAG		tag;
 
 	set_tag(&tag, key, kind);
-	CurrentResourceOwner = CurTransactionResourceOwner;
-	LockRelease(&tag, mode, false);
-	CurrentResourceOwner = portal;
+	release_tag(&tag, mode);
 }
 
 /* 48 bits of partition and 16 of group number: exact, not a hash. */
@@ -385,4 +402,112 @@ void
 queen_unlock_partition_append(int64 partition_id)
 {
 	release((uint64) partition_id, LOCK_PARTITION_APPEND, ExclusiveLock);
+}
+
+/* Takes a lock if nobody else has it or waits for it; else notes which it is. */
+static bool
+try_wanted(QueenWanted *wanted)
+{
+	return take_tag(&wanted->tag, wanted->mode, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* queen_lock_queue(), shared. */
+bool
+queen_want_queue(int32 queue_id, QueenWanted *wanted)
+{
+	set_tag(&wanted->tag, (uint32) queue_id, LOCK_QUEUE);
+	wanted->mode = ShareLock;
+	return try_wanted(wanted);
+}
+
+/* queen_lock_queue_append() for few partitions. */
+bool
+queen_want_queue_append(int32 queue_id, QueenWanted *wanted)
+{
+	set_tag(&wanted->tag, (uint32) queue_id, LOCK_QUEUE_APPEND);
+	wanted->mode = ShareLock;
+	return try_wanted(wanted);
+}
+
+/* queen_lock_partition_append() */
+bool
+queen_want_partition_append(int64 partition_id, QueenWanted *wanted)
+{
+	set_tag(&wanted->tag, (uint64) partition_id, LOCK_PARTITION_APPEND);
+	wanted->mode = ExclusiveLock;
+	return try_wanted(wanted);
+}
+
+/* queen_lock_queue_creation() */
+bool
+queen_want_queue_creation(const char *name, int len, QueenWanted *wanted)
+{
+	set_tag(&wanted->tag, name_key(0, name, len), LOCK_QUEUE_CREATION);
+	wanted->mode = ExclusiveLock;
+	return try_wanted(wanted);
+}
+
+/* queen_lock_partition_creation() */
+bool
+queen_want_partition_creation(int32 queue_id, const char *name, int len, QueenWanted *wanted)
+{
+	set_tag(&wanted->tag, name_key(queue_id, name, len), LOCK_PARTITION_CREATION);
+	wanted->mode = ExclusiveLock;
+	return try_wanted(wanted);
+}
+
+/* A table, which VACUUM FULL or DROP EXTENSION may hold. */
+bool
+queen_want_table(Oid relation, LOCKMODE mode, QueenWanted *wanted)
+{
+	SET_LOCKTAG_RELATION(wanted->tag, MyDatabaseId, relation);
+	wanted->mode = mode;
+	return ConditionalLockRelationOid(relation, mode);
+}
+
+/* In whatever mode: where it is shared, somebody waits for this transaction. */
+bool
+queen_wanted_is_held(const QueenWanted *wanted)
+{
+	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	{
+		if (queen_lock_held(&wanted->tag, mode))
+			return true;
+	}
+	return false;
+}
+
+/* Whether this transaction made the queue of that name. */
+bool
+queen_holds_queue_creation(const char *name, int len)
+{
+	LOCKTAG		tag;
+
+	set_tag(&tag, name_key(0, name, len), LOCK_QUEUE_CREATION);
+	return queen_lock_held(&tag, ExclusiveLock);
+}
+
+/* Waits, in the server's own queue for the lock. */
+void
+queen_wanted_lock(const QueenWanted *wanted)
+{
+	take_tag(&wanted->tag, wanted->mode, false);
+}
+
+/* After queen_wanted_lock(). */
+void
+queen_wanted_unlock(const QueenWanted *wanted)
+{
+	release_tag(&wanted->tag, wanted->mode);
+}
+
+int64
+queen_wanted_partition(const QueenWanted *wanted)
+{
+	const LOCKTAG *tag = &wanted->tag;
+
+	if (tag->locktag_type != LOCKTAG_ADVISORY ||
+		tag->locktag_field4 != LOCK_PARTITION_APPEND)
+		return 0;
+	return (int64) (((uint64) tag->locktag_field2 << 32) | tag->locktag_field3);
 }

@@ -63,6 +63,18 @@ compare_names(const void *a, const void *b)
 	return result;
 }
 
+/* Makes the partition of a lane. */
+static void
+make_partition(const QueenQueue *queue, QueenLane *lane)
+{
+	lane->made = true;
+	lane->partition.partition_id = queen_partition_insert(queue->queue_id, lane->name);
+	lane->partition.queue_id = queue->queue_id;
+	lane->partition.name = lane->name;
+	lane->partition.log_start = 0;
+	lane->partition.last_at = DT_NOBEGIN;
+}
+
 /* Finds the partition of a lane, or makes it. */
 static void
 open_lane(const QueenQueue *queue, QueenLane *lane, bool lock)
@@ -76,12 +88,7 @@ open_lane(const QueenQueue *queue, QueenLane *lane, bool lock)
 		if (queen_partition_by_name(queue->queue_id, lane->name, &lane->partition))
 			return;
 	}
-	lane->made = true;
-	lane->partition.partition_id = queen_partition_insert(queue->queue_id, lane->name);
-	lane->partition.queue_id = queue->queue_id;
-	lane->partition.name = lane->name;
-	lane->partition.log_start = 0;
-	lane->partition.last_at = DT_NOBEGIN;
+	make_partition(queue, lane);
 }
 
 /*
@@ -186,13 +193,11 @@ number_messages(QueenLane *lane)
 	}
 }
 
-/* Refuses what would take a partition beyond the backlog that its queue allows. */
-static void
-check_backlog(const QueenQueue *queue, const QueenLane *lane,
-			  const QueenGroup *groups, int ngroups)
+/* How many messages wait in a partition for its slowest group, before an append. */
+static int64
+find_backlog(const QueenLane *lane, const QueenGroup *groups, int ngroups)
 {
 	int64		slowest = lane->first_offset;
-	int64		backlog;
 
 	if (ngroups == 0)
 		slowest = lane->partition.log_start;
@@ -203,14 +208,65 @@ check_backlog(const QueenQueue *queue, const QueenLane *lane,
 		queen_group_read_cursor(&groups[i], &lane->partition, &cursor);
 		slowest = Min(slowest, queen_cursor_head(&cursor));
 	}
-	backlog = lane->first_offset + lane->nwritten - slowest;
-	if (backlog > queue->max_backlog)
+	return lane->first_offset - slowest;
+}
+
+/* What is said of a queue with no room for a message. */
+char *
+queen_log_full_message(const QueenQueue *queue)
+{
+	return psprintf("queue \"%s\" is full", text_to_cstring(queue->name));
+}
+
+/* backlog is what there would be with that message. */
+char *
+queen_log_full_detail(const QueenQueue *queue, const QueenLane *lane, int64 backlog)
+{
+	return psprintf("Partition \"%s\" would have a backlog of %lld messages, %lld are allowed.",
+					text_to_cstring(lane->name), (long long) backlog,
+					(long long) queue->max_backlog);
+}
+
+/* Takes out of a lane the messages for which there is no room, the last ones. */
+static void
+leave_out(QueenLane *lane, int64 room)
+{
+	if (lane->placed == NULL)
+	{
+		lane->placed = palloc_extended(sizeof(QueenPlaced) * lane->count, MCXT_ALLOC_HUGE);
+		for (uint32 i = 0; i < lane->count; i++)
+			lane->placed[i] = (QueenPlaced) {QUEEN_QUEUED, lane->first_offset + i, 0};
+	}
+	for (uint32 i = 0; i < lane->count; i++)
+	{
+		QueenPlaced *placed = &lane->placed[i];
+
+		if (placed->outcome != QUEEN_QUEUED || placed->offset < lane->first_offset + room)
+			continue;
+		placed->outcome = QUEEN_FULL;
+		placed->offset = -1;
+	}
+	lane->nwritten = (uint32) room;
+}
+
+/*
+ * Refuses what would take a partition beyond the backlog that its queue allows,
+ * or leaves it out.
+ */
+static void
+check_backlog(const QueenQueue *queue, QueenLane *lane, const QueenGroup *groups, int ngroups)
+{
+	int64		backlog = find_backlog(lane, groups, ngroups);
+
+	if (backlog + lane->nwritten <= queue->max_backlog)
+		return;
+	if (!lane->fitting)
 		ereport(ERROR,
 				(errcode(ERRCODE_QUEEN_QUEUE_FULL),
-				 errmsg("queue \"%s\" is full", text_to_cstring(queue->name)),
-				 errdetail("Partition \"%s\" would have a backlog of %lld messages, %lld are allowed.",
-						   text_to_cstring(lane->name), (long long) backlog,
-						   (long long) queue->max_backlog)));
+				 errmsg_internal("%s", queen_log_full_message(queue)),
+				 errdetail_internal("%s", queen_log_full_detail(queue, lane,
+																backlog + lane->nwritten))));
+	leave_out(lane, Max(queue->max_backlog - backlog, 0));
 }
 
 /* Writes one segment. */
@@ -276,10 +332,10 @@ append_lane(const QueenQueue *queue, QueenLane *lane, const QueenGroup *groups, 
 {
 	queen_dedup_find(queue, lane);
 	number_messages(lane);
+	if (lane->nwritten > 0 && queue->max_backlog > 0 && lane->pushed_at == NULL)
+		check_backlog(queue, lane, groups, ngroups);
 	if (lane->nwritten > 0)
 	{
-		if (queue->max_backlog > 0 && lane->pushed_at == NULL)
-			check_backlog(queue, lane, groups, ngroups);
 		if (lane->empty)
 			queen_partition_set_oldest(lane->partition.partition_id, lane->created_at);
 		write_lane(lane);
@@ -335,14 +391,16 @@ queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 	} while (!lock_lanes(lanes, nlanes, lock));
 }
 
-/* Appends to each lane its messages and tells it where they went. */
+/*
+ * Appends to lanes that are locked and placed, and tells each where its messages
+ * went. pushes is by how many calls they came.
+ */
 void
-queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
+queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes, int pushes)
 {
 	QueenGroup *groups = NULL;
 	int			ngroups = 0;
 
-	queen_log_lock(queue, lanes, nlanes);
 	if (queue->max_backlog > 0)
 		ngroups = queen_group_list(queue->queue_id, &groups);
 	for (int i = 0; i < nlanes; i++)
@@ -353,5 +411,54 @@ queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 		queen_touch_append(queue->queue_id, lanes[i].partition.partition_id);
 		count_lane(queue, &lanes[i]);
 	}
-	queen_count(queue->queue_id, 0, QUEEN_COUNT_PUSHES, 1);
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_PUSHES, pushes);
+}
+
+/* Appends to each lane its messages. */
+void
+queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
+{
+	queen_log_lock(queue, lanes, nlanes);
+	queen_log_append_open(queue, lanes, nlanes, 1);
+}
+
+/* Finds the partition of a lane, or makes it, and locks it; or says what stands against it. */
+static bool
+want_partition(const QueenQueue *queue, QueenLane *lane, int64 held_partition, QueenWanted *wanted)
+{
+	if (!queen_partition_by_name(queue->queue_id, lane->name, &lane->partition))
+	{
+		if (!queen_want_partition_creation(queue->queue_id, VARDATA_ANY(lane->name),
+										   VARSIZE_ANY_EXHDR(lane->name), wanted))
+			return false;
+		if (!queen_partition_by_name(queue->queue_id, lane->name, &lane->partition))
+		{
+			make_partition(queue, lane);
+			return true;
+		}
+	}
+	return lane->partition.partition_id == held_partition ||
+		queen_want_partition_append(lane->partition.partition_id, wanted);
+}
+
+/*
+ * Opens a lane: locked and placed; or says which lock somebody else has. Of
+ * held_partition the caller of a fused push holds the lock, for the worker. A
+ * partition that was removed before its lock was granted is made anew.
+ */
+bool
+queen_log_want(const QueenQueue *queue, QueenLane *lane, int64 held_partition, QueenWanted *wanted)
+{
+	if (!queen_want_queue_append(queue->queue_id, wanted))
+		return false;
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!want_partition(queue, lane, held_partition, wanted))
+			return false;
+		if (place_lane(lane))
+			return true;
+		if (lane->partition.partition_id != held_partition)
+			queen_unlock_partition_append(lane->partition.partition_id);
+	}
 }

@@ -9,6 +9,7 @@
 #define QUEEN_LOG_H
 
 #include "frame.h"
+#include "locks.h"
 #include "log_store.h"
 #include "queue_store.h"
 
@@ -17,7 +18,8 @@ typedef enum QueenOutcome
 {
 	QUEEN_QUEUED,
 	QUEEN_DUPLICATE,			/* of another one, which stays the only one */
-	QUEEN_SCHEDULED
+	QUEEN_SCHEDULED,
+	QUEEN_FULL					/* left out, for want of room in the backlog */
 } QueenOutcome;
 
 /* Where a message is, or the one that it is a duplicate of. */
@@ -42,6 +44,8 @@ typedef struct QueenLane
 									 * NULL: all at once */
 	const TimestampTz *pushed_at;	/* for messages whose time has come:
 									 * accepted and found new back then */
+	bool		fitting;		/* what the backlog has no room for is left
+								 * out, else it refuses all */
 
 	/* From here on the append's own. */
 	QueenPartition partition;
@@ -68,6 +72,19 @@ queen_lane_placed(const QueenLane *lane, uint32 n)
 
 	return lane->placed ? lane->placed[n] : queued;
 }
+
+/*
+ * The same for the fusion worker, which waits for no lock: a lane is opened, or
+ * it is told which lock somebody else has; then all that are open are appended
+ * to.
+ */
+extern bool queen_log_want(const QueenQueue *queue, QueenLane *lane, int64 held_partition,
+						   QueenWanted *wanted);
+extern void queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes, int pushes);
+
+/* What to say of a message that was left out. */
+extern char *queen_log_full_message(const QueenQueue *queue);
+extern char *queen_log_full_detail(const QueenQueue *queue, const QueenLane *lane, int64 backlog);
 
 /* The first half of it, for messages that come by the piece: locks all that is appended to. */
 extern void queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes);

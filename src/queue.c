@@ -150,12 +150,19 @@ queen_queue_open_to_change(text *name, LOCKMODE mode)
 	return lock_queue(queue, QUEEN_PRIVILEGE_ADMIN, mode);
 }
 
+/* Whether a role may make queues. */
+bool
+queen_role_may_create_queue(Oid role)
+{
+	return queen_schema_aclcheck(get_namespace_oid("queen", false), role,
+								 ACL_CREATE) == ACLCHECK_OK;
+}
+
 /* Makes a queue with the default options, owned by the caller. */
 QueenQueue *
 queen_queue_create(text *name)
 {
-	if (queen_schema_aclcheck(get_namespace_oid("queen", false), GetUserId(),
-							  ACL_CREATE) != ACLCHECK_OK)
+	if (!queen_role_may_create_queue(GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, "queen");
 	queen_lock_queue_creation(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	if (queen_queue_by_name(name) != NULL)

@@ -25,6 +25,8 @@ int			queen_deferred_buffer = 64 * 1024;
 int			queen_dedup_memory = 32 * 1024;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
+int			queen_fusion_buffer = 4096;
+int			queen_fusion_idle = 3000;
 int			queen_seek_timeout = 10000;
 int			queen_naptime = 10000;
 int			queen_max_workers = 2;
@@ -102,6 +104,12 @@ define_sizes(void)
 				&queen_ready_list, 16, 1024 * 1024);
 	define_size("queen.counter_entries", "Sets for how many queues and consumer groups shared memory has counters.",
 				&queen_counter_entries, 0, 1024 * 1024);
+	DefineCustomIntVariable("queen.fusion_buffer",
+							"Sets the shared memory in which fused pushes travel.",
+							"Each possible connection has an equal share; a larger message travels in a segment of its own.",
+							&queen_fusion_buffer,
+							queen_fusion_buffer, 64, MAX_KILOBYTES,
+							PGC_POSTMASTER, GUC_UNIT_KB, NULL, NULL, NULL);
 }
 
 /* Called once, when the library is loaded. */
@@ -129,6 +137,13 @@ queen_define_settings(void)
 							&queen_dedup_memory,
 							32 * 1024, 0, MAX_KILOBYTES,
 							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.fusion_idle",
+							"Sets how long a fusion worker without work stays.",
+							NULL,
+							&queen_fusion_idle,
+							queen_fusion_idle, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.max_message_bytes",
 							"Sets the largest message body that a push takes.",

@@ -18,6 +18,7 @@
 #include "storage/shmem.h"
 
 #include "counters.h"
+#include "fuse.h"
 #include "ready.h"
 #include "shmem.h"
 #include "soon.h"
@@ -34,6 +35,7 @@ static const ShmemPart parts[] = {
 	{queen_ready_size, queen_ready_init},
 	{queen_counters_size, queen_counters_init},
 	{queen_soon_size, queen_soon_init},
+	{queen_fusion_size, queen_fusion_init},
 };
 
 static shmem_request_hook_type next_request_hook = NULL;

@@ -30,6 +30,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "fuse.h"
 #include "process.h"
 #include "soon.h"
 #include "touch.h"
@@ -121,7 +122,7 @@ is_permitted(Node *statement, Oid database)
 	return queen_database_ownercheck(database, GetUserId());
 }
 
-/* Makes the worker leave the database that a statement wants empty. */
+/* Makes our workers leave the database that a statement wants empty. */
 static void
 make_room(Node *statement)
 {
@@ -132,7 +133,10 @@ make_room(Node *statement)
 		return;
 	database = get_database_oid(name, true);
 	if (OidIsValid(database) && is_permitted(statement, database))
+	{
+		queen_fusion_leave(database);
 		queen_process_keep_out(database);
+	}
 }
 
 /* Whether a statement makes a database one that the worker is to serve. */

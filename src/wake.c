@@ -292,8 +292,10 @@ queen_wake_settle(int32 queue_id, int32 group_id)
 void
 queen_wake_pause(long milliseconds)
 {
+	static uint32 event = 0;
+
 	WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-			  Max(milliseconds, 0) + 1, queen_wait_event());
+			  Max(milliseconds, 0) + 1, queen_wait_event(&event, "QueenWait"));
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 }

@@ -72,6 +72,7 @@ my @verbs = (
 	q{queen.purge_dedup('work')},
 	q{queen.push_batch('work', '[1]')},
 	q{queen.push_items('work', '[]')},
+	q{queen.push_fused('work', '1')},
 	q{queen.pop('work', 'g')},
 	q{queen.pop('work', 'g', auto_ack => true)},
 	q{queen.subscribe('work', 'h')},

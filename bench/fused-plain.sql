@@ -1,0 +1,3 @@
+-- One row.
+\set p random(1, :partitions)
+INSERT INTO plain (payload) VALUES (:payload);
