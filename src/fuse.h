@@ -30,7 +30,8 @@ typedef enum QueenFusionResult
 {
 	QUEEN_FUSION_NONE,			/* not yet known */
 	QUEEN_FUSION_QUEUED,		/* committed */
-	QUEEN_FUSION_DUPLICATE,		/* of a message that was committed before, or is */
+	QUEEN_FUSION_DUPLICATE,		/* of a message that was committed before, or
+								 * is */
 	QUEEN_FUSION_REFUSED,		/* an error, nothing was appended */
 	QUEEN_FUSION_UNKNOWN_QUEUE,
 	QUEEN_FUSION_BLOCKED,		/* somebody has a lock that it needs */
@@ -63,7 +64,7 @@ typedef struct QueenFusionAnswer
 	int64		scheduled_id;	/* 0: not in queen.scheduled */
 	int			sqlstate;
 	QueenWanted wanted;
-	char		text[QUEEN_FUSION_TEXT];
+	char text[	QUEEN_FUSION_TEXT];
 } QueenFusionAnswer;
 
 /* The place of one backend. */

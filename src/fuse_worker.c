@@ -21,13 +21,13 @@
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
 #include "fuse.h"
 #include "fuse_cycle.h"
+#include "process.h"
 #include "settings.h"
 
 /* Pauses while all that waits is set aside. */
@@ -56,21 +56,6 @@ leave(int code, Datum number)
 	queen_fusion_wake_all();
 }
 
-/*
- * A worker's settings are those of its database, but for what would change its
- * work. A lock inside a statement, as of an index that is being made anew, is
- * waited for, though not for long: its holder may wait for one of our callers.
- */
-static void
-pin_settings(void)
-{
-	SetConfigOption("default_transaction_isolation", "read committed", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("default_transaction_read_only", "off", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("statement_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
-}
-
 /* Connects to the database of the seat. */
 static void
 start(int number)
@@ -80,7 +65,7 @@ start(int number)
 	pqsignal(SIGINT, StatementCancelHandler);	/* by which lock_timeout works */
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(queen_fusion_seat(number)->database, InvalidOid, 0);
-	pin_settings();
+	queen_process_pin_settings();
 }
 
 /* Sleeps until somebody calls, no longer than so many milliseconds. */

@@ -233,9 +233,11 @@ leave_out(QueenLane *lane, int64 room)
 {
 	if (lane->placed == NULL)
 	{
-		lane->placed = palloc_extended(sizeof(QueenPlaced) * lane->count, MCXT_ALLOC_HUGE);
+		QueenPlaced *all = palloc_extended(sizeof(QueenPlaced) * lane->count, MCXT_ALLOC_HUGE);
+
 		for (uint32 i = 0; i < lane->count; i++)
-			lane->placed[i] = (QueenPlaced) {QUEEN_QUEUED, lane->first_offset + i, 0};
+			all[i] = queen_lane_placed(lane, i);
+		lane->placed = all;
 	}
 	for (uint32 i = 0; i < lane->count; i++)
 	{

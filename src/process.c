@@ -18,6 +18,7 @@
 
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "utils/guc.h"
 #include "utils/resowner.h"
 
 #include "process.h"
@@ -105,4 +106,31 @@ queen_process_keep_out(Oid database)
 		CurrentResourceOwner = portal;
 	}
 	PG_END_TRY();
+}
+
+/*
+ * Settings that a database or the server may have for its users, and that would
+ * change our work. Of the relation locks of others none is waited for for long:
+ * its holder may wait for one of us.
+ */
+void
+queen_process_pin_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"lock_timeout", "1s"},
+		{"statement_timeout", "0"},
+		{"transaction_timeout", "0"},	/* where the server has it */
+		{"idle_in_transaction_session_timeout", "0"},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_read_only", "off"},
+		{"search_path", "pg_catalog, pg_temp"},
+		{"zero_damaged_pages", "off"},
+	};
+
+	for (int i = 0; i < lengthof(settings); i++)
+	{
+		if (GetConfigOption(settings[i][0], true, false) == NULL)
+			continue;
+		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+	}
 }

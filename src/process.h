@@ -26,4 +26,7 @@ extern bool queen_process_signal(QueenProcess process, Oid database, int number)
 /* Makes the worker leave a database, and stay away until the transaction ends. */
 extern void queen_process_keep_out(Oid database);
 
+/* For a process of ours: settings that must not change its work. */
+extern void queen_process_pin_settings(void);
+
 #endif							/* QUEEN_PROCESS_H */

@@ -28,9 +28,6 @@
 #include "worker.h"
 #include "worker_store.h"
 
-/* How long a relation lock of somebody else's is waited for. */
-#define LOCK_TIMEOUT "1s"
-
 static bool preloaded = false;
 
 /* Whether the server loaded the library at its start, with the launcher. */
@@ -80,30 +77,6 @@ queen_launcher_start(void)
 	worker.bgw_notify_pid = MyProcPid;
 	return RegisterDynamicBackgroundWorker(&worker, &handle) &&
 		WaitForBackgroundWorkerStartup(handle, &pid) != BGWH_POSTMASTER_DIED;
-}
-
-/* Settings that a database or the server may have for its users. */
-static void
-set_settings(void)
-{
-	static const char *const settings[][2] = {
-		{"lock_timeout", LOCK_TIMEOUT},
-		{"statement_timeout", "0"},
-		{"transaction_timeout", "0"},	/* where the server has it */
-		{"idle_in_transaction_session_timeout", "0"},
-		{"default_transaction_isolation", "read committed"},
-		{"default_transaction_read_only", "off"},
-		{"search_path", "pg_catalog, pg_temp"},
-		{"synchronous_commit", "off"},
-		{"zero_damaged_pages", "off"},
-	};
-
-	for (int i = 0; i < lengthof(settings); i++)
-	{
-		if (GetConfigOption(settings[i][0], true, false) == NULL)
-			continue;
-		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
-	}
 }
 
 /*
@@ -161,7 +134,8 @@ queen_worker_main(Datum arg)
 	post = (QueenPost *) dsm_segment_address(segment) + orders.post;
 
 	BackgroundWorkerInitializeConnectionByOid(orders.database, InvalidOid, 0);
-	set_settings();
+	queen_process_pin_settings();
+	SetConfigOption("synchronous_commit", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	pgstat_report_appname("queen worker");
 	post->visit = visit(orders.database, &post->walks);
 	proc_exit(0);
