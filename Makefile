@@ -15,6 +15,8 @@ OBJS = \
 	src/settings.o \
 	src/statement.o \
 	src/probe.o \
+	src/insert.o \
+	src/record.o \
 	src/locks.o \
 	src/guard.o \
 	src/json_text.o \

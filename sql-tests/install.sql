@@ -55,7 +55,7 @@ SELECT c.oid::regclass FROM pg_class c
 SELECT p.oid::regprocedure FROM pg_proc p
  WHERE pronamespace = 'queen'::regnamespace
    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY 1;
--- No function runs as its owner; each pins its path, but for push_fused, those of the type and procedures, which look nothing up, and SQL functions that were parsed when they were made.
+-- No function runs as its owner; each pins its path, but for push and its kin, those of the type and procedures, which look nothing up, and SQL functions that were parsed when they were made.
 CREATE TEMP VIEW of_type AS
 SELECT typinput AS function FROM pg_type WHERE typnamespace = 'queen'::regnamespace AND typtype = 'b' AND typelem = 0
 UNION SELECT typoutput FROM pg_type WHERE typnamespace = 'queen'::regnamespace AND typtype = 'b' AND typelem = 0

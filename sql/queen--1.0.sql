@@ -58,7 +58,7 @@ CREATE TABLE queen.segment (
 	partition_id	int8 NOT NULL,
 	base_offset		int8 NOT NULL,
 	created_at		timestamptz NOT NULL,
-	message_count	int4 NOT NULL CHECK (message_count > 0),
+	message_count	int4 NOT NULL,
 	frames			bytea NOT NULL,
 	PRIMARY KEY (partition_id, base_offset)
 );
@@ -436,7 +436,8 @@ CREATE FUNCTION queen.has_privilege(role text, queue text, privilege text) RETUR
 LANGUAGE C STABLE SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_has_privilege';
 
 /* ------------------------------------------------------------------------
- * Push
+ * Push. These run no statement whose names a path could change, so they need
+ * none of their own; to set one costs a tenth of the call.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION queen.push(
@@ -450,7 +451,7 @@ CREATE FUNCTION queen.push(
 	OUT message_offset bigint,
 	OUT status text,
 	OUT scheduled_id bigint)
-LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push';
+LANGUAGE C AS 'MODULE_PATHNAME', 'queen_push';
 
 CREATE FUNCTION queen.push_batch(
 	queue text,
@@ -459,7 +460,7 @@ CREATE FUNCTION queen.push_batch(
 	OUT partition text,
 	OUT first_offset bigint,
 	OUT messages bigint)
-LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push_batch';
+LANGUAGE C AS 'MODULE_PATHNAME', 'queen_push_batch';
 
 CREATE FUNCTION queen.push_items(
 	queue text,
@@ -470,16 +471,12 @@ CREATE FUNCTION queen.push_items(
 	OUT status text,
 	OUT scheduled_id bigint)
 RETURNS SETOF record
-LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_push_items';
+LANGUAGE C AS 'MODULE_PATHNAME', 'queen_push_items';
 
 /* ------------------------------------------------------------------------
  * Fused push: appended by a worker, in a transaction of its own
  * ------------------------------------------------------------------------ */
 
-/*
- * It looks no name up, so it needs no path of its own; to set one costs a tenth
- * of the call.
- */
 CREATE FUNCTION queen.push_fused(
 	queue text,
 	payload queen.payload,

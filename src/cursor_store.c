@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "cursor_store.h"
 #include "probe.h"
+#include "insert.h"
 #include "spans.h"
 #include "statement.h"
 #include "touch.h"
@@ -31,12 +32,15 @@
 /* All columns up to not_before, in the order of the table. */
 static const QueenProbe newest = {"cursor", "cursor_pkey", 13};
 
-static QueenStatement insert = {
-	"INSERT INTO queen.cursor (partition_id, group_id, version, committed, lease_nonce,"
-	" lease_start, lease_end, lease_until, recent, acked, deliveries, failures, not_before, at)"
-	" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-	SPI_OK_INSERT, 14, {INT8OID, INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-	TIMESTAMPTZOID, INT8ARRAYOID, INT8MULTIRANGEOID, INT8ARRAYOID, INT4OID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+static QueenInsert insert = {
+	"cursor",
+	{
+		"INSERT INTO queen.cursor (partition_id, group_id, version, committed, lease_nonce,"
+		" lease_start, lease_end, lease_until, recent, acked, deliveries, failures, not_before, at)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+		SPI_OK_INSERT, 14, {INT8OID, INT4OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+		TIMESTAMPTZOID, INT8ARRAYOID, INT8MULTIRANGEOID, INT8ARRAYOID, INT4OID, TIMESTAMPTZOID, TIMESTAMPTZOID}
+	}
 };
 
 static QueenStatement prune = {
@@ -276,7 +280,7 @@ queen_cursor_write(QueenCursor *cursor, TimestampTz now)
 	queen_bind(&parameters, Int32GetDatum(cursor->failures));
 	queen_bind_if(&parameters, cursor->not_before != DT_NOBEGIN, TimestampTzGetDatum(cursor->not_before));
 	queen_bind(&parameters, TimestampTzGetDatum(now));
-	queen_execute(&insert, &parameters, 0);
+	queen_insert(&insert, &parameters);
 	touch(cursor, now);
 
 	if (cursor->version % PRUNE_INTERVAL == 0)

@@ -22,6 +22,7 @@
 
 #include "compat.h"
 #include "dedup_store.h"
+#include "insert.h"
 #include "statement.h"
 
 #define PRUNE_INTERVAL 32
@@ -35,9 +36,12 @@ static const QueenProbe run_rows = {"dedup_run", "dedup_run_pkey", 5};
 /* Columns partition_id, queue_id. */
 static const QueenProbe due_queues = {"dedup_due", "dedup_due_queue_idx", 2};
 
-static QueenStatement insert = {
-	"INSERT INTO queen.dedup (partition_id, version, recent, runs) VALUES ($1, $2, $3, $4)",
-	SPI_OK_INSERT, 4, {INT8OID, INT8OID, BYTEAOID, BYTEAOID}
+static QueenInsert insert = {
+	"dedup",
+	{
+		"INSERT INTO queen.dedup (partition_id, version, recent, runs) VALUES ($1, $2, $3, $4)",
+		SPI_OK_INSERT, 4, {INT8OID, INT8OID, BYTEAOID, BYTEAOID}
+	}
 };
 
 /* Bounded below, so that no range walks over what went before. */
@@ -47,10 +51,13 @@ static QueenStatement prune = {
 	SPI_OK_DELETE, 3, {INT8OID, INT8OID, INT8OID}
 };
 
-static QueenStatement run_insert = {
-	"INSERT INTO queen.dedup_run (partition_id, run, slot, filter, entries)"
-	" VALUES ($1, $2, $3, $4, $5)",
-	SPI_OK_INSERT, 5, {INT8OID, INT8OID, INT8OID, BYTEAOID, BYTEAOID}
+static QueenInsert run_insert = {
+	"dedup_run",
+	{
+		"INSERT INTO queen.dedup_run (partition_id, run, slot, filter, entries)"
+		" VALUES ($1, $2, $3, $4, $5)",
+		SPI_OK_INSERT, 5, {INT8OID, INT8OID, INT8OID, BYTEAOID, BYTEAOID}
+	}
 };
 
 static QueenStatement run_delete = {
@@ -168,7 +175,7 @@ queen_memory_write(QueenMemory *memory)
 	queen_bind(&parameters, Int64GetDatum(memory->version));
 	queen_bind_if(&parameters, memory->nrecent > 0, PointerGetDatum(recent));
 	queen_bind_if(&parameters, memory->nruns > 0, PointerGetDatum(runs));
-	queen_execute(&insert, &parameters, 0);
+	queen_insert(&insert, &parameters);
 
 	if (memory->version % PRUNE_INTERVAL == 0)
 		delete_versions(memory->partition_id, memory->version - PRUNE_INTERVAL, memory->version);
@@ -196,7 +203,7 @@ queen_run_insert(int64 partition_id, int64 run, int64 slot, bytea *filter, bytea
 	queen_bind(&parameters, Int64GetDatum(slot));
 	queen_bind_if(&parameters, filter != NULL, PointerGetDatum(filter));
 	queen_bind(&parameters, PointerGetDatum(entries));
-	queen_execute(&run_insert, &parameters, 0);
+	queen_insert(&run_insert, &parameters);
 }
 
 /* Removes a run. */

@@ -17,6 +17,7 @@
 
 #include "check.h"
 #include "compat.h"
+#include "insert.h"
 #include "log_store.h"
 #include "probe.h"
 #include "statement.h"
@@ -104,10 +105,13 @@ static QueenStatement soonest = {
 	SPI_OK_SELECT, 3, {INT4OID, INT4OID, TIMESTAMPTZOID}
 };
 
-static QueenStatement segment_insert = {
-	"INSERT INTO queen.segment (partition_id, base_offset, created_at, message_count, frames)"
-	" VALUES ($1, $2, $3, $4, $5)",
-	SPI_OK_INSERT, 5, {INT8OID, INT8OID, TIMESTAMPTZOID, INT4OID, BYTEAOID}
+static QueenInsert segment_insert = {
+	"segment",
+	{
+		"INSERT INTO queen.segment (partition_id, base_offset, created_at, message_count, frames)"
+		" VALUES ($1, $2, $3, $4, $5)",
+		SPI_OK_INSERT, 5, {INT8OID, INT8OID, TIMESTAMPTZOID, INT4OID, BYTEAOID}
+	}
 };
 
 /* From the segment that holds an offset, or the first one after it. */
@@ -427,7 +431,7 @@ queen_segment_insert(int64 partition_id, const QueenSegmentRow *segment)
 	queen_bind(&parameters, TimestampTzGetDatum(segment->created_at));
 	queen_bind(&parameters, Int32GetDatum(segment->message_count));
 	queen_bind(&parameters, segment->frames);
-	queen_execute(&segment_insert, &parameters, 0);
+	queen_insert(&segment_insert, &parameters);
 }
 
 /*

@@ -110,13 +110,13 @@ queen_key_text(QueenKeys *keys, const text *value)
 }
 
 /* Locks a relation of ours to the end of the transaction, or finds it dropped. */
-static Oid
-lock_relation(const char *name)
+Oid
+queen_lock_relation(const char *name, LOCKMODE mode)
 {
 	Oid			relation = get_relname_relid(name, get_namespace_oid("queen", false));
 
 	if (OidIsValid(relation))
-		LockRelationOid(relation, AccessShareLock);
+		LockRelationOid(relation, mode);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -144,8 +144,8 @@ bool
 queen_probe(const QueenProbe *probe, QueenKeys *keys, ScanDirection direction,
 			QueenRow *row)
 {
-	Relation	table = table_open(lock_relation(probe->table), NoLock);
-	Relation	index = index_open(lock_relation(probe->index), NoLock);
+	Relation	table = table_open(queen_lock_relation(probe->table, AccessShareLock), NoLock);
+	Relation	index = index_open(queen_lock_relation(probe->index, AccessShareLock), NoLock);
 	TupleTableSlot *slot = table_slot_create(table, NULL);
 	IndexScanDesc scan;
 	bool		found;
@@ -171,8 +171,8 @@ void
 queen_scan_begin(QueenScan *scan, const QueenProbe *probe, int nkeys)
 {
 	scan->probe = probe;
-	scan->table = table_open(lock_relation(probe->table), NoLock);
-	scan->index = index_open(lock_relation(probe->index), NoLock);
+	scan->table = table_open(queen_lock_relation(probe->table, AccessShareLock), NoLock);
+	scan->index = index_open(queen_lock_relation(probe->index, AccessShareLock), NoLock);
 	scan->slot = table_slot_create(scan->table, NULL);
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());

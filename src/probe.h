@@ -13,6 +13,7 @@
 #include "access/skey.h"
 #include "datatype/timestamp.h"
 #include "executor/tuptable.h"
+#include "storage/lockdefs.h"
 #include "utils/rel.h"
 
 #include "statement.h"
@@ -74,6 +75,9 @@ typedef struct QueenScan
 	TupleTableSlot *slot;
 	IndexScanDesc scan;
 } QueenScan;
+
+/* A table or index of ours, locked to the end of the transaction. */
+extern Oid	queen_lock_relation(const char *name, LOCKMODE mode);
 
 extern void queen_key_int4(QueenKeys *keys, int32 value);
 extern void queen_key_int4_from(QueenKeys *keys, int32 value);

@@ -13,7 +13,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -28,6 +28,7 @@
 #include "outgoing.h"
 #include "payload.h"
 #include "queue.h"
+#include "record.h"
 #include "schedule_store.h"
 #include "soon.h"
 #include "statement.h"
@@ -35,6 +36,14 @@
 PG_FUNCTION_INFO_V1(queen_push);
 PG_FUNCTION_INFO_V1(queen_push_batch);
 PG_FUNCTION_INFO_V1(queen_push_items);
+
+/* What push and push_batch answer. */
+static QueenRecord placed_row = {
+	4, {{"partition", TEXTOID}, {"message_offset", INT8OID}, {"status", TEXTOID}, {"scheduled_id", INT8OID}}
+};
+static QueenRecord batch_row = {
+	3, {{"partition", TEXTOID}, {"first_offset", INT8OID}, {"messages", INT8OID}}
+};
 
 /* The time of a delay from now; -infinity where there is none. */
 static TimestampTz
@@ -82,17 +91,6 @@ put_placed(Datum *values, bool *nulls, text *partition, const QueenPlaced *place
 	nulls[3] = placed->scheduled_id == 0;
 }
 
-/* A composite result. */
-static Datum
-make_record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
-{
-	TupleDesc	descriptor;
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
-}
-
 /* Appends one message. */
 Datum
 queen_push(PG_FUNCTION_ARGS)
@@ -127,7 +125,7 @@ queen_push(PG_FUNCTION_ARGS)
 	queen_end();
 
 	put_placed(values, nulls, lane.name, &placed);
-	PG_RETURN_DATUM(make_record(fcinfo, values, nulls));
+	PG_RETURN_DATUM(queen_record(&placed_row, values, nulls));
 }
 
 /* Cuts an array of bodies into messages. */
@@ -191,7 +189,7 @@ queen_push_batch(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(lane.first_offset);
 	nulls[1] = lane.count == 0;
 	values[2] = Int64GetDatum(lane.count);
-	PG_RETURN_DATUM(make_record(fcinfo, values, nulls));
+	PG_RETURN_DATUM(queen_record(&batch_row, values, nulls));
 }
 
 /*

@@ -11,24 +11,26 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 
 #include "check.h"
 #include "fuse.h"
 #include "locks.h"
 #include "outgoing.h"
 #include "queue.h"
+#include "record.h"
 #include "settings.h"
 #include "shmem.h"
 #include "statement.h"
 
 PG_FUNCTION_INFO_V1(queen_push_fused);
+
+static QueenRecord answer_row = {
+	4, {{"partition", TEXTOID}, {"message_offset", INT8OID}, {"status", TEXTOID}, {"scheduled_id", INT8OID}}
+};
 
 /* Raises the error of a worker as this session's. */
 static void
@@ -65,30 +67,6 @@ check_unknown(text *name)
 				 errmsg("queue \"%s\" was made by this transaction", text_to_cstring(name)),
 				 errdetail("A fused push is appended by another session, which does not see it yet."),
 				 errhint("Commit first, or use queen.push().")));
-}
-
-/*
- * The answer as a row. Its type is always the same, and looking it up is dear
- * where the rest is cheap.
- */
-static Datum
-make_row(Datum *values, bool *nulls)
-{
-	static TupleDesc descriptor = NULL;
-
-	if (descriptor == NULL)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
-		TupleDesc	fresh = CreateTemplateTupleDesc(4);
-
-		TupleDescInitEntry(fresh, 1, "partition", TEXTOID, -1, 0);
-		TupleDescInitEntry(fresh, 2, "message_offset", INT8OID, -1, 0);
-		TupleDescInitEntry(fresh, 3, "status", TEXTOID, -1, 0);
-		TupleDescInitEntry(fresh, 4, "scheduled_id", INT8OID, -1, 0);
-		MemoryContextSwitchTo(caller);
-		descriptor = BlessTupleDesc(fresh);
-	}
-	return HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls));
 }
 
 /* Appends one message, now and whatever becomes of this transaction. */
@@ -132,5 +110,5 @@ queen_push_fused(PG_FUNCTION_ARGS)
 	values[2] = CStringGetTextDatum(answer.result == QUEEN_FUSION_DUPLICATE ? "duplicate" : "queued");
 	values[3] = Int64GetDatum(answer.scheduled_id);
 	nulls[3] = answer.scheduled_id == 0;
-	PG_RETURN_DATUM(make_row(values, nulls));
+	PG_RETURN_DATUM(queen_record(&answer_row, values, nulls));
 }

@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * insert.c
+ *	  Inserts one row, without a statement where that does the same.
+ *
+ * The rows that every push and pop writes, segments and versions of cursors, go
+ * into tables that nothing but this library writes to: no triggers, no rules, no
+ * checks, plain B-trees. There an executor only adds its start and its end to
+ * the work. A table that somebody has changed (a trigger, a constraint, a column,
+ * an index of another kind or one that is being made) is written to by the
+ * statement, so whatever was added to it takes effect.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+#include "utils/rel.h"
+
+#include "insert.h"
+#include "probe.h"
+
+#define MAX_INDEXES 4
+
+/* The indexes of a table, open. */
+typedef struct Indexes
+{
+	Relation	open[MAX_INDEXES];
+	IndexInfo  *info[MAX_INDEXES];
+	int			count;
+} Indexes;
+
+/* Whether nothing but storage happens when a row of so many columns is inserted. */
+static bool
+is_plain_table(Relation table, int ncolumns)
+{
+	const		TupleConstr *constraints = RelationGetDescr(table)->constr;
+
+	return table->rd_rel->relkind == RELKIND_RELATION &&
+		table->trigdesc == NULL && table->rd_rules == NULL &&
+		RelationGetDescr(table)->natts == ncolumns &&
+		(constraints == NULL ||
+		 (constraints->num_check == 0 && !constraints->has_generated_stored));
+}
+
+/* The same for an index. */
+static bool
+is_plain_index(Relation index, const IndexInfo *info)
+{
+	return index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisready &&
+		index->rd_index->indimmediate && info->ii_Expressions == NIL &&
+		info->ii_Predicate == NIL && info->ii_ExclusionOps == NULL;
+}
+
+/* Opens the indexes of a table; false where one of them is not plain. */
+static bool
+open_indexes(Relation table, Indexes *indexes)
+{
+	List	   *oids = RelationGetIndexList(table);
+	bool		plain = list_length(oids) <= MAX_INDEXES;
+	ListCell   *cell;
+
+	indexes->count = 0;
+	foreach(cell, oids)
+	{
+		int			n = indexes->count;
+
+		if (!plain)
+			break;
+		indexes->open[n] = index_open(lfirst_oid(cell), RowExclusiveLock);
+		indexes->info[n] = BuildIndexInfo(indexes->open[n]);
+		plain = is_plain_index(indexes->open[n], indexes->info[n]);
+		indexes->count++;
+	}
+	list_free(oids);
+	return plain;
+}
+
+/* Closes them; their locks are kept. */
+static void
+close_indexes(Indexes *indexes)
+{
+	for (int i = 0; i < indexes->count; i++)
+	{
+		pfree(indexes->info[i]);
+		index_close(indexes->open[i], NoLock);
+	}
+}
+
+/* Puts the values of a row into a slot. */
+static void
+fill_slot(TupleTableSlot *slot, const QueenParameters *row)
+{
+	ExecClearTuple(slot);
+	for (int i = 0; i < row->count; i++)
+	{
+		slot->tts_values[i] = row->values[i];
+		slot->tts_isnull[i] = row->nulls[i] == 'n';
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+/* Writes a row and its index entries. */
+static void
+write_row(Relation table, Indexes *indexes, const QueenParameters *row)
+{
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
+
+	fill_slot(slot, row);
+	table_tuple_insert(table, slot, GetCurrentCommandId(true), 0, NULL);
+	for (int i = 0; i < indexes->count; i++)
+	{
+		Relation	index = indexes->open[i];
+
+		FormIndexDatum(indexes->info[i], slot, NULL, values, nulls);
+		index_insert(index, values, nulls, &slot->tts_tid, table,
+					 index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+					 false, indexes->info[i]);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* Inserts a row; false, and nothing happened, where the statement has to. */
+static bool
+insert_directly(const char *name, const QueenParameters *row)
+{
+	Relation	table = table_open(queen_lock_relation(name, RowExclusiveLock), NoLock);
+	Indexes		indexes = {.count = 0};
+	bool		plain = is_plain_table(table, row->count) && open_indexes(table, &indexes);
+
+	if (plain)
+		write_row(table, &indexes, row);
+	close_indexes(&indexes);
+	table_close(table, NoLock);
+
+	return plain;
+}
+
+/* Inserts a row. */
+void
+queen_insert(QueenInsert *insert, const QueenParameters *row)
+{
+	Assert(row->count == insert->statement.nparameters);
+	if (!insert_directly(insert->table, row))
+		queen_execute(&insert->statement, row, 0);
+}
