@@ -269,7 +269,9 @@ BEGIN;
 SELECT queen.push_deferred('orders', '1', 'limit');
 SAVEPOINT a;
 SET temp_file_limit = '100kB';
+\set VERBOSITY sqlstate
 SELECT count(queen.push_deferred('orders', to_jsonb(repeat('x', 1000)), 'limit')) FROM generate_series(1, 1000) n;
+\set VERBOSITY default
 ROLLBACK TO a;
 SELECT count(queen.push_deferred('orders', to_jsonb(repeat('x', 1000)), 'limit')) FROM generate_series(1, 1000) n;
 COMMIT;

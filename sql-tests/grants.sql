@@ -122,7 +122,7 @@ SELECT pg_temp.as_role('queen_other', 'SELECT FROM queen.readable_queue'), pg_te
 --
 -- set_owner: the owner, to a role that he is a member of and that may create
 --
-SELECT pg_temp.as_role('queen_shop', 'SELECT queen.set_owner(''shop'', ''queen_app'')');
+SELECT left(pg_temp.as_role('queen_shop', 'SELECT queen.set_owner(''shop'', ''queen_app'')'), 5) AS as_role;
 GRANT queen_app TO queen_shop;
 SELECT pg_temp.as_role('queen_shop', 'SELECT queen.set_owner(''shop'', ''queen_app'')');
 GRANT CREATE ON SCHEMA queen TO queen_app;

@@ -25,7 +25,7 @@ SELECT step FROM queen.worker_status ORDER BY 1;
 SELECT queen.worker_stop();
 SELECT DISTINCT not_running FROM queen.worker_status;
 SELECT stopped_at <= clock_timestamp() AS stopped_at, stopped_by = current_user AS by_me FROM queen.worker_switch;
-SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'queen worker' AND datname = current_database();
+SELECT pg_temp.until($$NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'queen worker' AND datname = current_database())$$);
 SELECT queen.create_queue('work', retention => '1 s');
 SELECT message_offset FROM queen.push('work', '1', 'p');
 UPDATE queen.segment SET created_at = created_at - interval '1 hour';

@@ -209,7 +209,7 @@ serves($node, 'postgres', 'another database is served after a restart') foreach 
 is($node->safe_psql('second', q{SELECT messages FROM queen.partitions WHERE partition = 'p'}), '1', 'a stop holds over a restart');
 hold_worker($node, 'postgres');
 cmp_ok(seconds(sub { $node->safe_psql('postgres', 'SELECT queen.worker_stop()') }), '<', 10, 'a stop ends a pass');
-is(processes($node, 'worker', 'postgres'), '', 'nobody is there when it returns');
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'queen worker' AND datname = 'postgres'}), 'nobody is there when it returns');
 free_worker($node, 'postgres');
 $node->safe_psql($_, 'SELECT queen.worker_start()') foreach ('postgres', 'second');
 serves($node, $_, 'started again') foreach ('postgres', 'second');
