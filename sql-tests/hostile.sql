@@ -106,7 +106,7 @@ SELECT a.function, string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHER
 -- Odd values of each type, and every SQLSTATE that they were answered with.
 CREATE TEMP TABLE odd (type regtype, what text, value text);
 INSERT INTO odd VALUES
-	('text[]', 'with NULL', '''{push,NULL}'''), ('text[]', 'two dimensions', '''{{push}}'''), ('text[]', 'empty', '''{}'''), ('text[]', 'the same twice', '''{push,push}'''), ('text[]', 'unknown', '''{PUSH}'''), ('text', 'empty', ''''''), ('text', '1 MB', 'repeat(''x'', 1000000)'), ('text', 'control', 'E''a\x01b'''), ('text', 'not ASCII', '''ä日😀"''''\'''),
+	('text[]', 'with NULL', '''{push,NULL}'''), ('text[]', 'two dimensions', '''{{push}}'''), ('text[]', 'empty', '''{}'''), ('text[]', 'the same twice', '''{push,push}'''), ('text[]', 'unknown', '''{PUSH}'''), ('text', 'empty', ''''''), ('text', '1 MB', 'repeat(''x'', 1000000)'), ('text', '255 bytes', 'repeat(''x'', 255)'), ('text', '256 bytes', 'repeat(''x'', 256)'), ('text', '1,024 bytes', 'repeat(''x'', 1024)'), ('text', '1,025 bytes', 'repeat(''x'', 1025)'), ('text', 'control', 'E''a\x01b'''), ('text', 'not ASCII', '''ä日😀"''''\'''),
 	('int4', 'lowest', '''-2147483648'''), ('int4', 'highest', '2147483647'), ('int4', 'zero', '0'), ('int4', 'negative', '-1'),
 	('int8', 'lowest', '''-9223372036854775808'''), ('int8', 'highest', '9223372036854775807'), ('int8', 'zero', '0'), ('int8', 'negative', '-1'),
 	('interval', 'negative', '''-1 us'''), ('interval', 'zero', '''0'''), ('interval', 'longest', '''178000000 years'''), ('interval', 'most negative', '''-178000000 years -1 day'''),
@@ -116,16 +116,18 @@ INSERT INTO odd VALUES
 	('uuid[]', 'with NULL', format('array[%L, NULL]::uuid[]', :'lease')), ('uuid[]', 'two dimensions', format('array[array[%L]]::uuid[]', :'lease')), ('uuid[]', 'empty', '''{}'''), ('uuid[]', 'from 5', format('''[5:5]={%s}''', :'lease')),
 	('uuid[]', 'the same twice', format('array[%1$L, %1$L]::uuid[]', :'lease')), ('uuid[]', '10,000 zeros', 'array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[10000])'),
 	('int8[]', 'with NULL', '''{0,NULL}'''), ('int8[]', 'two dimensions', '''{{0},{1}}'''), ('int8[]', 'empty', '''{}'''), ('int8[]', 'from 5', '''[5:5]={0}'''), ('int8[]', 'the same twice', '''{0,0}'''), ('int8[]', 'extremes', '''{-9223372036854775808,9223372036854775807}'''),
-	('int8[]', '100,000 times 0', 'array_fill(0::bigint, array[100000])'),
+	('int8[]', '1,000,000 times 0', 'array_fill(0::bigint, array[1000000])'),
 	('queen.payload', 'empty', ''''''), ('queen.payload', 'no JSON', '''{'''), ('queen.payload', 'bytes', '''\x00''::bytea'), ('queen.payload', 'deep', 'repeat(''['', 100000) || repeat('']'', 100000)'),
-	('queen.payload', 'not UTF-8', '''\xff80''::bytea'), ('queen.payload', 'object', '''{"a": 1}'''), ('queen.payload', 'array of null', '''[null]'''),
-	('jsonb', 'array', '''[]'''), ('jsonb', 'string', '''"x"'''), ('jsonb', 'number', '''1'''), ('json', 'array', '''[]'''), ('json', 'zero byte', '''{"job": "\u0000", "meta": {"schema_version": 1}}'''), ('json', 'deep', '(repeat(''['', 3000) || repeat('']'', 3000))::json'),
+	('queen.payload', 'not UTF-8', '''\xff80''::bytea'), ('queen.payload', 'lone surrogate', '''["\ud800"]'''), ('queen.payload', '10,000 levels', 'repeat(''['', 10000) || repeat('']'', 10000)'),  ('queen.payload', 'object', '''{"a": 1}'''), ('queen.payload', 'array of null', '''[null]'''),
+	('jsonb', 'array', '''[]'''), ('jsonb', 'string', '''"x"'''), ('jsonb', 'number', '''1'''), ('json', 'array', '''[]'''), ('json', 'zero byte', '''{"job": "\u0000", "meta": {"schema_version": 1}}'''), ('json', 'deep', '(repeat(''['', 3000) || repeat('']'', 3000))::json'), ('jsonb', 'lone surrogate', '''{"a": "\udc00"}'''), ('jsonb', '1 MB', 'jsonb_build_object(''a'', repeat(''x'', 1000000))'),
 	('jsonpath', 'nothing', '''$.nothing'''), ('jsonpath', 'strict', '''strict $.nothing.at.all'''), ('jsonpath', 'variable', '''$x'''), ('jsonpath', 'false', '''false'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
 SELECT DISTINCT type FROM argument EXCEPT SELECT type FROM odd;
 SET client_min_messages = error;
 SELECT o.type, o.what, r.answer, string_agg(a.function || '.' || a.argument, ', ' ORDER BY a.function, a.argument) AS arguments
   FROM odd o JOIN argument a USING (type), LATERAL (SELECT pg_temp.attempt(a.function, a.argument, o.value) AS answer) r
  GROUP BY o.type, o.what, r.answer ORDER BY o.type::text COLLATE "C", o.what COLLATE "C", r.answer COLLATE "C";
+-- 200 MB, more than a message may have.
+SELECT pg_temp.attempt('push', 'payload', 'repeat(''x'', 200000000)::bytea'), pg_temp.attempt('push', 'payload', 'to_json(repeat(''x'', 200000000))');
 RESET client_min_messages;
 -- The same where the other arguments do not stop it: a seek with one target, a pop that finds messages. Rows, or the SQLSTATE.
 CREATE FUNCTION pg_temp.answers(command text) RETURNS text LANGUAGE plpgsql AS $$
