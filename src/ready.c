@@ -10,7 +10,8 @@
  * takes the oldest entry out, looks at the partition, and puts back what it
  * found; what it took is put back by the end of its transaction (touch.c). An
  * entry is taken out before the tables are read, so what commits after that read
- * is entered after it.
+ * is entered after it. Who saw a lease in the tables enters it only where nobody has
+ * told anything since: it may be over, and what comes after it would stay unseen.
  *
  * All of it may be wrong by excess. It is complete when, besides, nothing can
  * be missing: a group begins incomplete, and becomes it again where its ring or
@@ -291,6 +292,8 @@ make_group(int queue, const QueenReadyKey *key)
 	place = place_of(i);
 	queen_list_reset(&place);
 	groups[i].round_began = groups[i].used_at = GetCurrentTimestamp();
+	/* never what it was in an earlier life */
+	groups[i].told = groups[i].used_at;
 	return true;
 }
 
@@ -356,9 +359,9 @@ queen_ready_turn(const QueenReadyKey *key, TimestampTz now)
 	return turn;
 }
 
-/* Takes the oldest ready partition out whose turn is before one. */
+/* Takes the oldest ready partition out whose turn is before one, and notes what was told. */
 bool
-queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *partition_id)
+queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *partition_id, uint64 *told)
 {
 	QueenReadyPlace place;
 	int			i;
@@ -371,15 +374,16 @@ queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *partition_id)
 	if (found)
 	{
 		*partition_id = place.entries[i].partition_id;
+		*told = place.group->told;
 		queen_list_remove(&place, i);
 	}
 	close_place(&place);
 	return found;
 }
 
-/* Puts a partition in: ready, or ready at a time. */
+/* Puts a partition in as it was seen: ready, or ready at a time. Told is of before the look. */
 void
-queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at)
+queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at, uint64 told)
 {
 	QueenReadyPlace place;
 
@@ -388,7 +392,7 @@ queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at)
 	if (at == DT_NOBEGIN)
 		queen_list_set_ready(&place, partition_id);
 	else
-		queen_list_set_later(&place, partition_id, at, true);
+		queen_list_set_seen(&place, partition_id, at, told == place.group->told);
 	close_place(&place);
 }
 
@@ -471,6 +475,7 @@ queen_ready_next_slice(const QueenReadyKey *key, int64 first, int64 last, Timest
 		return false;
 	group = place.group;
 	slice->incomplete = !group->complete;
+	slice->told = group->told;
 	slice->generation = group->generation;
 	slice->after = group->looked;
 	slice->through = PG_INT64_MAX;
@@ -603,6 +608,23 @@ knows_more(const QueenReadyPlace *place, int64 partition_id)
 	return i == QUEEN_READY_NONE || place->entries[i].state != QUEEN_READY_LATER || place->entries[i].more;
 }
 
+/*
+ * A lease was taken or goes on, or a message is put off. Where others made the
+ * partition ready before this was told, they may know more: a look finds out.
+ */
+static void
+leave_for_later(QueenReadyPlace *place, int64 partition_id, QueenLeft left, TimestampTz at)
+{
+	int			i = queen_list_find(place, partition_id);
+
+	if (i != QUEEN_READY_NONE && place->entries[i].state == QUEEN_READY_NOW)
+		return;
+	if (left == QUEEN_LEFT_LATER)
+		queen_list_set_later(place, partition_id, at, knows_more(place, partition_id));
+	else
+		queen_list_set_later(place, partition_id, at, left == QUEEN_LEFT_LATER_MORE);
+}
+
 /* What a transaction left in a partition; true where somebody should look. */
 bool
 queen_ready_leave(const QueenReadyKey *key, int64 partition_id, QueenLeft left, TimestampTz at)
@@ -612,18 +634,18 @@ queen_ready_leave(const QueenReadyKey *key, int64 partition_id, QueenLeft left, 
 
 	if (!open_place(key, &place))
 		return left == QUEEN_LEFT_AS_IT_WAS || left == QUEEN_LEFT_DONE || left == QUEEN_LEFT_SOMETHING;
+	place.group->told++;
+	if (left == QUEEN_LEFT_LATER || left == QUEEN_LEFT_LATER_ALL || left == QUEEN_LEFT_LATER_MORE)
+		leave_for_later(&place, partition_id, left, at);
 	read_ring(&place);
 	switch (left)
 	{
-		case QUEEN_LEFT_NOTHING:
-			look = end_lease(&place, partition_id, false);
-			break;
 		case QUEEN_LEFT_LATER:
-			queen_list_set_later(&place, partition_id, at, knows_more(&place, partition_id));
-			break;
 		case QUEEN_LEFT_LATER_ALL:
 		case QUEEN_LEFT_LATER_MORE:
-			queen_list_set_later(&place, partition_id, at, left == QUEEN_LEFT_LATER_MORE);
+			break;
+		case QUEEN_LEFT_NOTHING:
+			look = end_lease(&place, partition_id, false);
 			break;
 		case QUEEN_LEFT_DONE:
 			look = end_lease(&place, partition_id, true);

@@ -24,6 +24,7 @@ typedef struct QueenReadySlice
 {
 	int64		after;
 	int64		through;
+	uint64		told;			/* what had been told before the look */
 	uint64		generation;		/* of what is known of the group */
 	bool		incomplete;		/* the group is */
 } QueenReadySlice;
@@ -34,8 +35,10 @@ extern void queen_ready_init(void);
 /* For whoever pops. After an open that answers false the others do nothing. */
 extern bool queen_ready_open(const QueenReadyKey *key);
 extern uint64 queen_ready_turn(const QueenReadyKey *key, TimestampTz now);
-extern bool queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *partition_id);
-extern void queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at);
+extern bool queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *partition_id,
+							 uint64 *told);
+extern void queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at,
+							uint64 told);
 extern bool queen_ready_any(const QueenReadyKey *key);
 extern TimestampTz queen_ready_soonest(const QueenReadyKey *key);
 

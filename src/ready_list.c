@@ -221,6 +221,26 @@ queen_list_set_later(QueenReadyPlace *place, int64 partition_id, TimestampTz at,
 	sift(place, group->nlater++);
 }
 
+/*
+ * Somebody saw that a partition will be ready at a time. Where an entry is there
+ * by now, it may be younger than what he saw: the earlier of the two counts. He is
+ * not sure where others have told something since; a look too much finds out.
+ */
+void
+queen_list_set_seen(QueenReadyPlace *place, int64 partition_id, TimestampTz at, bool sure)
+{
+	int			i = queen_list_find(place, partition_id);
+
+	if (i != QUEEN_READY_NONE && place->entries[i].state == QUEEN_READY_NOW)
+		return;
+	if (i != QUEEN_READY_NONE)
+		queen_list_set_later(place, partition_id, Min(at, place->entries[i].at), true);
+	else if (sure)
+		queen_list_set_later(place, partition_id, at, true);
+	else
+		queen_list_set_ready(place, partition_id);
+}
+
 /* Empties a list: nothing is known. */
 void
 queen_list_reset(QueenReadyPlace *place)

@@ -44,6 +44,7 @@ typedef struct QueenReadyGroup
 	uint64		read;			/* of the ring */
 	uint64		turn;			/* of the next entry that becomes ready */
 	uint64		calls;
+	uint64		told;			/* how often somebody told what he left */
 	uint64		generation;		/* how often something was lost */
 	bool		complete;
 	bool		clean;			/* nothing was lost since the look at all
@@ -91,6 +92,7 @@ extern void queen_list_remove(QueenReadyPlace *place, int number);
 extern void queen_list_lose(QueenReadyGroup *group);
 extern void queen_list_set_ready(QueenReadyPlace *place, int64 partition_id);
 extern void queen_list_set_later(QueenReadyPlace *place, int64 partition_id, TimestampTz at, bool more);
+extern void queen_list_set_seen(QueenReadyPlace *place, int64 partition_id, TimestampTz at, bool sure);
 extern void queen_list_follow_time(QueenReadyPlace *place, TimestampTz now);
 extern void queen_list_reset(QueenReadyPlace *place);
 

@@ -29,9 +29,9 @@
 #define FIRST_CHUNK		16
 #define LARGEST_CHUNK	512
 
-/* Visits a partition that is in the list no more, and puts it back. */
+/* Visits a partition that is in the list no more, and puts it back; told is of before. */
 static void
-visit(QueenSearch *search, int64 partition_id)
+visit(QueenSearch *search, int64 partition_id, uint64 told)
 {
 	TimestampTz at = DT_NOEND;
 
@@ -40,10 +40,10 @@ visit(QueenSearch *search, int64 partition_id)
 	{
 		case QUEEN_VISIT_LEFT:
 		case QUEEN_VISIT_LOCKED:
-			queen_ready_put(&search->key, partition_id, DT_NOBEGIN);
+			queen_ready_put(&search->key, partition_id, DT_NOBEGIN, told);
 			break;
 		case QUEEN_VISIT_LATER:
-			queen_ready_put(&search->key, partition_id, at);
+			queen_ready_put(&search->key, partition_id, at, told);
 			break;
 		case QUEEN_VISIT_TOOK:
 		case QUEEN_VISIT_NOTHING:
@@ -57,12 +57,13 @@ static void
 visit_listed(QueenSearch *search, uint64 before)
 {
 	int64		partition_id;
+	uint64		told;
 
 	while (search->goes_on(search->context) &&
-		   queen_ready_take(&search->key, before, &partition_id))
+		   queen_ready_take(&search->key, before, &partition_id, &told))
 	{
 		CHECK_FOR_INTERRUPTS();
-		visit(search, partition_id);
+		visit(search, partition_id, told);
 	}
 }
 
@@ -71,11 +72,11 @@ visit_listed(QueenSearch *search, uint64 before)
  * show it as nobody else sees it, and its end will tell.
  */
 static void
-enter(const QueenSearch *search, const QueenOutlook *found)
+enter(const QueenSearch *search, const QueenOutlook *found, uint64 told)
 {
 	if (!queen_touched_cursor(search->group->queue_id, search->group->group_id, found->partition_id))
 		queen_ready_put(&search->key, found->partition_id,
-						found->at <= search->now ? DT_NOBEGIN : found->at);
+						found->at <= search->now ? DT_NOBEGIN : found->at, told);
 }
 
 /* Asks the tables for partitions of a slice; answers how many. */
@@ -101,7 +102,7 @@ enter_chunk(QueenSearch *search, const QueenReadySlice *slice, int limit)
 	int			n = ask(search, slice, found, limit);
 
 	for (int i = 0; i < n; i++)
-		enter(search, &found[i]);
+		enter(search, &found[i], slice->told);
 	return n == limit ? found[n - 1].partition_id : slice->through;
 }
 
@@ -171,9 +172,9 @@ visit_tables(QueenSearch *search)
 	for (int i = 0; i < n; i++)
 	{
 		if (found[i].at <= search->now && search->goes_on(search->context))
-			visit(search, found[i].partition_id);
+			visit(search, found[i].partition_id, slice.told);
 		else
-			enter(search, &found[i]);
+			enter(search, &found[i], slice.told);
 	}
 	queen_ready_end_slice(&search->key, &slice,
 						  n == FIRST_CHUNK ? found[n - 1].partition_id : slice.through,
@@ -230,7 +231,7 @@ static void
 give_back(QueenSearch *search)
 {
 	if (search->visiting != 0)
-		queen_ready_put(&search->key, search->visiting, DT_NOBEGIN);
+		queen_ready_put(&search->key, search->visiting, DT_NOBEGIN, 0);
 	if (search->scanning)
 		queen_ready_forget_group(&search->key);
 }

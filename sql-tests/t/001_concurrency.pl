@@ -1,7 +1,7 @@
 # Many sessions at once: 8 pop 30 partitions of 200 messages and acknowledge in
-# three ways, then pushes and pops run together. Every message comes exactly
-# once and in order, nobody deadlocks, and no answer is empty while a partition
-# that nobody holds has messages.
+# three ways, then as groups that begin, then pushes and pops run together. Every
+# message comes exactly once and in order, nobody deadlocks, and no answer is
+# empty while a partition that nobody holds has messages.
 
 use strict;
 use warnings;
@@ -14,7 +14,8 @@ use QueenNode;
 use Test::More;
 
 # The timeout ends the loops of those whose work a broken one never finished.
-my $node = queen_node('main', 'statement_timeout = 60s');
+# Partitions that are forgotten would be found after a day only.
+my $node = queen_node('main', "statement_timeout = 60s\nqueen.reconcile_interval = 1d");
 
 # Runs a script once in each of some sessions, and tells how it ended.
 sub in_sessions
@@ -143,6 +144,34 @@ is($node->safe_psql('postgres', q{
 is($node->safe_psql('postgres', q{
 	SELECT behind, leased FROM queen.consumer_groups WHERE consumer_group = 'g'
 }), '0|0', 'nothing is left behind or leased');
+
+# Groups that begin, one after the other, each in all sessions at once: what one
+# of them sees in the tables does not undo what others have done since.
+$node->safe_psql('postgres', q{
+	CREATE TABLE drained (consumer_group text, messages bigint);
+	CREATE PROCEDURE drain(consumer_group text, total int) LANGUAGE plpgsql
+	AS $$
+	DECLARE
+		leases uuid[];
+		found bigint;
+	BEGIN
+		LOOP
+			WITH batch AS (
+				SELECT * FROM queen.pop('work', consumer_group, batch => 10, max_partitions => 1,
+					ack => leases, strict_ack => true)),
+			counted AS (
+				INSERT INTO drained SELECT drain.consumer_group, count(*) FROM batch)
+			SELECT count(*), array_agg(DISTINCT lease) FILTER (WHERE lease IS NOT NULL)
+			  INTO found, leases FROM batch;
+			COMMIT;
+			EXIT WHEN found = 0 AND
+				(SELECT sum(messages) FROM drained d WHERE d.consumer_group = drain.consumer_group) >= total;
+		END LOOP;
+	END $$;
+});
+in_sessions(8, join("\n", map { "CALL drain('d$_', 6000);" } 1 .. 10), 'drain');
+is($node->safe_psql('postgres', 'SELECT count(DISTINCT consumer_group), sum(messages) FROM drained'), '10|60000',
+	'ten groups that begin got all');
 
 # Pushes and pops together, leases over several partitions.
 $node->safe_psql('postgres', q{
