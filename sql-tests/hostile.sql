@@ -249,6 +249,32 @@ RESET ALL;
 SET plan_cache_mode = force_custom_plan; SET enable_indexscan = off; SET enable_nestloop = off; SET enable_seqscan = on; SET row_security = off;
 SELECT * FROM hostile.round();
 RESET ALL;
+-- Row level security that a superuser has forced on the tables: for a role that is none.
+CREATE ROLE queen_secured;
+GRANT USAGE ON SCHEMA hostile TO queen_secured;
+SELECT queen.grant('odd', 'queen_secured', '{push,pop,admin}');
+DO $$
+DECLARE
+	t regclass;
+BEGIN
+	FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'queen'::regnamespace AND relkind = 'r' LOOP
+		EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', t);
+	END LOOP;
+END $$;
+SET ROLE queen_secured;
+SELECT * FROM hostile.round();
+RESET ROLE;
+DO $$
+DECLARE
+	t regclass;
+BEGIN
+	FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'queen'::regnamespace AND relkind = 'r' LOOP
+		EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', t);
+	END LOOP;
+END $$;
+SELECT queen.revoke('odd', 'queen_secured', '{push,pop,admin}');
+REVOKE USAGE ON SCHEMA hostile FROM queen_secured;
+DROP ROLE queen_secured;
 SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Kathmandu'; SET IntervalStyle = 'sql_standard'; SET bytea_output = 'escape'; SET extra_float_digits = -15;
 SELECT * FROM hostile.round();
 RESET ALL;
