@@ -17,6 +17,7 @@
 
 #include "utils/builtins.h"
 
+#include "counters.h"
 #include "errors.h"
 #include "fuse_append.h"
 #include "log.h"
@@ -242,6 +243,17 @@ settle_lane(const QueenQueue *queue, const QueenLane *lane, QueenFusedPush **req
 	}
 }
 
+/* Counts the calls that were not refused, as pushes of their own. */
+static void
+count_calls(const QueenQueue *queue, QueenFusedPush **requests, int count)
+{
+	int			pushes = 0;
+
+	for (int i = 0; i < count; i++)
+		pushes += requests[i]->result != QUEEN_FUSION_REFUSED;
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_PUSHES, pushes);
+}
+
 /* Appends the requests to a queue, all to open lanes, sorted by partition. */
 static void
 append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes,
@@ -257,9 +269,10 @@ append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes,
 		lanes[i].messages = messages + first;
 		first += lanes[i].count;
 	}
-	queen_log_append_open(queue, lanes, nlanes, count);
+	queen_log_append_open(queue, lanes, nlanes);
 	for (int i = 0; i < nlanes; i++)
 		settle_lane(queue, &lanes[i], requests + (lanes[i].messages - messages));
+	count_calls(queue, requests, count);
 }
 
 /* Appends what goes to one queue. */

@@ -313,15 +313,15 @@ write_lane(const QueenLane *lane)
 	write_segment(lane, first, lane->nwritten - first, size);
 }
 
-/* Counts what a lane brought. */
+/* Counts what a lane brought into the log: no duplicate, nothing that was left out. */
 static void
 count_lane(const QueenQueue *queue, const QueenLane *lane)
 {
 	int64		bytes = 0;
 
-	for (uint32 i = 0; i < lane->count; i++)
-		bytes += lane->messages[i].payload_len;
-	queen_count(queue->queue_id, 0, QUEEN_COUNT_MESSAGES, lane->count);
+	for (uint32 i = 0; i < lane->nwritten; i++)
+		bytes += lane->written[i].payload_len;
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_MESSAGES, lane->nwritten);
 	queen_count(queue->queue_id, 0, QUEEN_COUNT_BYTES, bytes);
 }
 
@@ -395,10 +395,10 @@ queen_log_lock(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 
 /*
  * Appends to lanes that are locked and placed, and tells each where its messages
- * went. pushes is by how many calls they came.
+ * went. By how many calls they came the caller counts.
  */
 void
-queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes, int pushes)
+queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 {
 	QueenGroup *groups = NULL;
 	int			ngroups = 0;
@@ -413,7 +413,6 @@ queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes, int
 		queen_touch_append(queue->queue_id, lanes[i].partition.partition_id);
 		count_lane(queue, &lanes[i]);
 	}
-	queen_count(queue->queue_id, 0, QUEEN_COUNT_PUSHES, pushes);
 }
 
 /* Appends to each lane its messages. */
@@ -421,7 +420,8 @@ void
 queen_log_append(const QueenQueue *queue, QueenLane *lanes, int nlanes)
 {
 	queen_log_lock(queue, lanes, nlanes);
-	queen_log_append_open(queue, lanes, nlanes, 1);
+	queen_log_append_open(queue, lanes, nlanes);
+	queen_count(queue->queue_id, 0, QUEEN_COUNT_PUSHES, 1);
 }
 
 /* Finds the partition of a lane, or makes it, and locks it; or says what stands against it. */

@@ -80,7 +80,7 @@ queen_lane_placed(const QueenLane *lane, uint32 n)
  */
 extern bool queen_log_want(const QueenQueue *queue, QueenLane *lane, int64 held_partition,
 						   QueenWanted *wanted);
-extern void queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes, int pushes);
+extern void queen_log_append_open(const QueenQueue *queue, QueenLane *lanes, int nlanes);
 
 /* What to say of a message that was left out. */
 extern char *queen_log_full_message(const QueenQueue *queue);

@@ -62,6 +62,13 @@ $node->safe_psql('postgres', q{
 is(queue_stats('q'), '5|8|11|0|0|0|0|0|0|0', 'what is prepared counts when it is prepared');
 $node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
 is(queue_stats('q'), '5|8|11|0|0|0|0|0|0|0', 'and not again');
+$node->safe_psql('postgres', q{
+	SELECT queen.create_queue('ids', dedup_window => '1 hour');
+	SELECT queen.push_items('ids', '[{"payload": 1, "transactionId": "a"}, {"payload": 2, "transactionId": "a"}, {"payload": 3, "transactionId": "b"}]');
+	SELECT queen.push('ids', '1', transaction_id => 'a');
+});
+is(queue_stats('ids'), '2|2|2|0|0|0|0|0|0|0', 'a duplicate is a call, no message');
+$node->safe_psql('postgres', q{SELECT queen.drop_queue('ids', true)});
 
 # p has 7 messages, r has one.
 $node->safe_psql('postgres', q{
