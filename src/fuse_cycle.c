@@ -25,6 +25,10 @@
 #include "catalog/namespace.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -48,6 +52,9 @@ static int	ntaken = 0;
 
 /* How long the last commit took, in microseconds. */
 static int64 commit_took = 0;
+
+/* Whether a commit is under way, which no cancel stops. */
+static volatile sig_atomic_t committing = false;
 
 /* ---------------------------------------------------------------------------
  * Taking and answering
@@ -244,6 +251,14 @@ set_aside(QueenFusedPush *request)
 	return true;
 }
 
+/* The handler of SIGINT: lock_timeout works by it, too. */
+void
+queen_fusion_cancel(SIGNAL_ARGS)
+{
+	if (!committing)
+		StatementCancelHandler(postgres_signal_arg);
+}
+
 /* ---------------------------------------------------------------------------
  * Transactions
  * ------------------------------------------------------------------------ */
@@ -282,13 +297,55 @@ lock_tables(QueenFusedPush **requests, int count, bool *gone)
 	return !*gone;
 }
 
+/*
+ * For a worker that was told to go while it waited for standbys, which ends the
+ * wait: what has been committed here may not have reached them, so that nobody
+ * is told that it is safe.
+ */
+static void
+doubt_committed(QueenFusedPush **requests, int count)
+{
+	if (!ProcDiePending || !SyncRepRequested() ||
+		!(SyncRepStandbyNames[0] != '\0' || ConfigReloadPending))
+		return;
+	for (int i = 0; i < count; i++)
+	{
+		if (requests[i]->result == QUEEN_FUSION_QUEUED ||
+			requests[i]->result == QUEEN_FUSION_DUPLICATE)
+			queen_fused_refuse(requests[i], ERRCODE_T_R_STATEMENT_COMPLETION_UNKNOWN,
+							   "worker of fused pushes ended while it waited for standbys",
+							   "The message is committed here, but may not have reached them.",
+							   "With a transaction_id, and inside the queue's dedup_window, it can be sent again.");
+	}
+}
+
+/*
+ * Commits. From here to the last answer nothing may end the worker, and nobody
+ * but who ends it may end its wait for standbys: whoever cancels it is none of
+ * the callers.
+ */
+static void
+commit_transaction(QueenFusedPush **requests, int count)
+{
+	bool		writes = TransactionIdIsValid(GetTopTransactionIdIfAny());
+	TimestampTz begun = GetCurrentTimestamp();
+
+	committing = true;
+	QueryCancelPending = false;
+	CommitTransactionCommand();
+	committing = false;
+	if (writes)
+	{
+		commit_took = GetCurrentTimestamp() - begun;
+		doubt_committed(requests, count);
+	}
+}
+
 /* One transaction, and its answers. */
 static void
 run_transaction(QueenFusedPush **requests, int count, bool *gone)
 {
 	QueenFusedPush **open = palloc(sizeof(QueenFusedPush *) * count);
-	TimestampTz begun;
-	bool		writes;
 
 	for (int i = 0; i < count; i++)
 		open[i] = requests[i];
@@ -307,13 +364,8 @@ run_transaction(QueenFusedPush **requests, int count, bool *gone)
 		PopActiveSnapshot();
 	}
 
-	/* From here to the last answer nothing may end the worker. */
 	HOLD_INTERRUPTS();
-	writes = TransactionIdIsValid(GetTopTransactionIdIfAny());
-	begun = GetCurrentTimestamp();
-	CommitTransactionCommand();
-	if (writes)
-		commit_took = GetCurrentTimestamp() - begun;
+	commit_transaction(requests, count);
 	answer_all(requests, count);
 	RESUME_INTERRUPTS();
 }
@@ -337,6 +389,7 @@ try_transaction(QueenFusedPush **requests, int count, bool *gone)
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(memory);
+	committing = false;
 
 	return error;
 }

@@ -21,6 +21,9 @@ typedef struct QueenFusionCycle
 
 extern void queen_fusion_cycle(QueenFusionCycle *cycle);
 
+/* What a cancel does to the worker. */
+extern void queen_fusion_cancel(SIGNAL_ARGS);
+
 /* Gives back what a cycle has taken, when the worker ends in it. */
 extern void queen_fusion_give_back(void);
 

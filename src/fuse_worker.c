@@ -62,7 +62,7 @@ start(int number)
 {
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
-	pqsignal(SIGINT, StatementCancelHandler);	/* by which lock_timeout works */
+	pqsignal(SIGINT, queen_fusion_cancel);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(queen_fusion_seat(number)->database, InvalidOid, 0);
 	queen_process_pin_settings();

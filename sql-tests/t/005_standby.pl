@@ -133,6 +133,8 @@ is($standby->safe_psql('postgres', qq{
 }), qq(duplicate|t\nt\n0|"later"), 'a delayed message comes');
 is($standby->safe_psql('postgres', q{SELECT message_offset, reason FROM queen.dead_letters}), '0|failed',
 	'the dead letter is there');
+is($standby->safe_psql('postgres', q{SELECT message_offset FROM queen.push_fused('work', '"fused"', 'p')}), '5',
+	'a fused push finds a worker');
 
 $open->{psql}{run}->finish;
 $standby->stop;

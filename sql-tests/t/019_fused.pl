@@ -14,7 +14,7 @@ use QueenNode;
 use Test::More;
 
 my $node = queen_node('main', q{
-	max_connections = 300
+	max_connections = 540
 	max_worker_processes = 16
 	max_prepared_transactions = 5
 	wal_level = replica
@@ -151,9 +151,23 @@ $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity 
 $node->safe_psql('postgres', fused('work', 'wakes', 'woken'));
 is($waiter->query("SELECT 'done'"), "\"woken\"\ndone", 'a waiting pop is woken');
 $waiter->quit;
-$node->safe_psql('postgres', q{SELECT queen.create_queue('counted')});
-$node->safe_psql('postgres', fused('counted', 'p', 'x') . ';' . fused('counted', 'q', 'x'));
-ok($node->poll_query_until('postgres', "SELECT (pushes, messages) = (2, 2) FROM queen.stat_queues WHERE queue = 'counted'"), 'calls are counted');
+$node->safe_psql('postgres', q{SELECT queen.create_queue('counted', max_backlog => 2)});
+$node->safe_psql('postgres', join(';', map { fused('counted', $_, 'x') } ('p', 'q', 'p')));
+is(sqlstate($node, fused('counted', 'p', 'x')), 'QN003', 'a full partition refuses');
+is($node->safe_psql('postgres', "SELECT pushes, messages, bytes FROM queen.stat_queues WHERE queue = 'counted'"), '3|3|9',
+	'calls are counted, not those that were refused');
+$node->safe_psql('postgres', q{SELECT queen.create_queue('ripens', delivery_delay => '1 hour')});
+$node->safe_psql('postgres', fused('ripens', 'p', 'x'));
+is($node->safe_psql('postgres', q{
+	SELECT count(*) FROM queen.pop('ripens', 'g', auto_ack => true);
+	SELECT count(queen.alter_queue('ripens', delivery_delay => '0'));
+	SELECT count(*) FROM queen.pop('ripens', 'g', auto_ack => true);
+}), "0\n1\n1", 'a delivery delay holds for them');
+my $old = session($node);
+$old->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM queen.queues WHERE queue = 'ripens'");
+$node->safe_psql('postgres', q{SELECT queen.drop_queue('ripens', true)});
+is($old->query("SET statement_timeout = '20s'; " . fused('ripens', 'p', 'x')), '42704', 'a queue that only an old snapshot sees');
+$old->quit;
 
 #
 # The caller's own transaction is in the way: 55000 at once
@@ -313,7 +327,7 @@ $node->safe_psql('postgres', 'DROP TRIGGER picky ON queen.segment');
 # Many callers
 #
 $node->safe_psql('postgres', 'TRUNCATE answer');
-in_pgbench(250, 20, q{
+in_pgbench(500, 10, q{
 \set n :n + 1
 SELECT try(:client_id, :n, 'work', 'many ' || (:client_id % 5));
 }, 'many', '-D', 'n=0');
@@ -327,7 +341,7 @@ my $order = q{
 					   queen.pop('work', 'order', 100000, partition => 'PREFIX ' || p, auto_ack => true)) m) o
 };
 is($node->safe_psql('postgres', $order =~ s/PREFIX/many/r), '5000|5000|t|t',
-	'250 callers: each message once, no hole, each caller in order');
+	'500 callers: each message once, no hole, each caller in order');
 is($node->safe_psql('postgres', "SELECT count(*) FROM answer WHERE state <> 'queued'"), '0', 'none was refused');
 cmp_ok($node->safe_psql('postgres', q{
 	SELECT count(*) FROM queen.segment s JOIN queen.partitions p USING (partition_id) WHERE p.partition LIKE 'many %'
@@ -437,7 +451,10 @@ is($node->safe_psql('postgres', "SELECT messages FROM queen.partitions WHERE par
 #
 # Cancelled while the worker commits: here it waits for a standby that never comes
 #
+# The setting of the worker's database counts, the caller's own does not.
 $waiting = session($node);
+$waiting->query('SET synchronous_commit = off');
+$node->safe_psql('postgres', 'ALTER DATABASE odd SET synchronous_commit = local');
 $node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 $node->reload;
 my $calls = 0;
@@ -451,11 +468,29 @@ is($state, '57014', 'a call is cancelled while it is being committed');
 is($waiting->query(fused('work', 'sync', 'never')), '57014', 'the next one of that session waits for it');
 my ($code, $out, $err) = $node->psql('postgres', "SET statement_timeout = '200ms'; " . fused('work', 'sync 2', 'late'));
 unlike($err, qr/may have been appended/, 'one that was not taken yet is not there');
+is(sqlstate($node, "SET statement_timeout = '20s'; SET default_transaction_read_only = off; " . fused('work', 'p', 'x'), database => 'odd'),
+	'1', 'where the database asks for no standby none is waited for');
+
+# A worker that is ended in that wait acknowledges nothing, one that is cancelled waits on.
+my $behind = session($node);
+my $workers = q{FROM pg_stat_activity WHERE backend_type = 'queen fusion worker' AND datname = 'postgres'};
+my $first = $node->safe_psql('postgres', "SELECT pid $workers");
+$behind->send(fused('work', 'sync 3', 'doubtful'));
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($first)");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 $workers AND pid <> $first AND wait_event = 'SyncRep'"),
+	'the next worker waits, too');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $workers");
+is(join(' ', map { $node->safe_psql('postgres', "SELECT wait_event $workers") } 1 .. 10), join(' ', ('SyncRep') x 10),
+	'no cancel ends it');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) $workers");
+is($behind->query("SELECT 'done'"), '40003', 'a message that may not have reached the standbys is not acknowledged');
+$behind->quit;
 $node->safe_psql('postgres', "SET synchronous_commit = off; ALTER SYSTEM RESET synchronous_standby_names");
 $node->reload;
 is($waiting->query('RESET statement_timeout; ' . fused('work', 'sync', 'next')), $calls,
 	'the cancelled one is there, and the one that waited is not');
 is($node->safe_psql('postgres', "SELECT count(*) FROM queen.partitions WHERE partition = 'sync 2'"), '0', 'nor the other');
+is(stored('work', 'sync 3'), '0=doubtful', 'the one in doubt is there, once');
 like(slurp_file($node->logfile), qr/CONTEXT:  the message was being committed and may have been appended/, 'its context says that it may be');
 $waiting->quit;
 $waiting = session($node);
@@ -474,6 +509,8 @@ is(sqlstate($node, fused('work', 'p', 'x')), '53400', 'no worker to be had');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 is(sqlstate($node, fused('work', 'p', 'x')), '55000', 'without preloading');
+($code, $out, $err) = $node->psql('postgres', fused('work', 'p', 'x'));
+like($err, qr/HINT: .*shared_preload_libraries/, '... and how to get it');
 is(sqlstate($node, "SELECT message_offset FROM queen.push('work', '1', 'idle')"), '200', 'others go on');
 
 $node->stop;
