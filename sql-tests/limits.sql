@@ -83,3 +83,41 @@ RESET ROLE;
 DROP ROLE regress_queen_limits;
 RESET queen.max_transaction_locks;
 SELECT queen.drop_queue('limits', true);
+--
+-- The last offset and the last version, to which only a superuser's hand brings a row
+--
+SELECT queen.create_queue('last', dedup_window => '1 h');
+SELECT queen.push('last', '1', 'p', 'id'), queen.push('last', '1', 'c');
+CREATE FUNCTION pg_temp.number(name text) RETURNS bigint LANGUAGE sql AS $$SELECT partition_id FROM queen.partitions WHERE queue = 'last' AND partition = name$$;
+UPDATE queen.segment SET base_offset = 9223372036854775804 WHERE partition_id = pg_temp.number('p');
+\set VERBOSITY sqlstate
+SELECT queen.push_batch('last', '[1, 2, 3]', 'p');
+\set VERBOSITY default
+SELECT queen.push_batch('last', '[1, 2]', 'p');
+\set VERBOSITY sqlstate
+SELECT queen.push('last', '1', 'p');
+SELECT queen.push_items('last', '[{"payload": 1, "partition": "p"}]');
+BEGIN;
+SELECT queen.push_deferred('last', '1', 'p');
+COMMIT;
+\set VERBOSITY default
+SELECT partition, messages, next_offset FROM queen.partitions WHERE queue = 'last' ORDER BY 1;
+SELECT message_offset, payload FROM queen.read('last', 'p', 9223372036854775805, 10);
+SELECT old_committed, new_committed, messages FROM queen.seek('last', 'g', partition => 'p', to_offset => 9223372036854775806);
+SELECT message_offset, delivery, queen.ack(lease) FROM queen.pop('last', 'g', 10, 'p');
+SELECT committed, behind FROM queen.cursors WHERE queue = 'last' AND partition = 'p';
+SELECT old_committed, new_committed FROM queen.seek('last', 'g', partition => 'p', to_end => true);
+SELECT old_committed, new_committed FROM queen.seek('last', 'g', partition => 'p', by => 9223372036854775807);
+SELECT old_committed, new_committed FROM queen.seek('last', 'g', partition => 'p', by => -9223372036854775807);
+SELECT lease AS held FROM queen.pop('last', 'g', partition => 'c') \gset
+UPDATE queen.cursor SET version = 9223372036854775807 WHERE partition_id = pg_temp.number('c');
+\set VERBOSITY sqlstate
+SELECT queen.ack(:'held');
+SELECT queen.renew(:'held');
+SELECT queen.nack(:'held', 0);
+SELECT new_committed FROM queen.seek('last', 'g', partition => 'c', to_end => true);
+UPDATE queen.dedup SET version = 9223372036854775807 WHERE partition_id = pg_temp.number('p');
+SELECT queen.push('last', '1', 'other', 'id'), queen.push('last', '2', 'other', 'id');
+SELECT queen.push('last', '1', 'p', 'another');
+\set VERBOSITY default
+SELECT queen.drop_queue('last', true);
