@@ -11,7 +11,7 @@
 /* For locks.c, which knows the kinds that count. */
 extern bool queen_lock_budget_left(bool (*counts) (uint16 kind));
 extern void queen_lock_budget_add(int change);
-extern void queen_lock_budget_refuse(void) pg_attribute_noreturn();
+extern void queen_lock_budget_refuse(void);
 extern void queen_define_lock_budget(void);
 
 #endif							/* QUEEN_LOCK_BUDGET_H */
