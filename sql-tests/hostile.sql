@@ -113,6 +113,10 @@ SELECT a.function, string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHER
 	   string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHERE r.answer = 'done') AS taken,
 	   string_agg(a.argument || ' ' || r.answer, ', ' ORDER BY a.argument) FILTER (WHERE r.answer NOT IN ('22004', 'done')) AS other
   FROM argument a, LATERAL (SELECT pg_temp.attempt(a.function, a.argument, 'NULL') AS answer) r GROUP BY 1 ORDER BY 1;
+-- From 17 on an interval can be infinite.
+CREATE FUNCTION pg_temp.infinite() RETURNS interval LANGUAGE sql AS $$
+	SELECT CASE WHEN current_setting('server_version_num')::int >= 170000 THEN 'infinity' ELSE '178000000 years' END::interval
+$$;
 -- Odd values of each type, and every SQLSTATE that they were answered with.
 CREATE TEMP TABLE odd (type regtype, what text, value text);
 INSERT INTO odd VALUES
@@ -133,7 +137,7 @@ INSERT INTO odd VALUES
 	('double precision', 'NaN', '''NaN'''), ('double precision', 'infinity', '''infinity'''), ('double precision', '-infinity', '''-infinity'''), ('double precision', 'zero', '0'),
 	('double precision', 'largest', '1.7976931348623157e308'), ('double precision', 'smallest', '5e-324'), ('double precision', 'negative', '-1'),
 	('uuid[]', '1,000,000 zeros', 'array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[1000000])'), ('text[]', '1,000,000 times', 'array_fill(''push''::text, array[1000000])'),
-	('interval', 'infinite or longest', CASE WHEN current_setting('server_version_num')::int >= 170000 THEN '''infinity''' ELSE '''178000000 years''' END), ('interval', 'months and days', '''2147483647 days'''),
+	('interval', 'infinite or longest', 'pg_temp.infinite()'), ('interval', 'months and days', '''2147483647 days'''),
 	('jsonpath', 'division', '''1 / 0'''), ('jsonpath', 'overflow', '''1e308 * 1e308'''), ('jsonpath', 'nothing', '''$.nothing'''), ('jsonpath', 'strict', '''strict $.nothing.at.all'''), ('jsonpath', 'variable', '''$x'''), ('jsonpath', 'false', '''false'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
 SELECT DISTINCT type FROM (SELECT type FROM argument UNION ALL SELECT type FROM apart) a EXCEPT SELECT type FROM odd;
 SET client_min_messages = error;
