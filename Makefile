@@ -18,6 +18,7 @@ OBJS = \
 	src/insert.o \
 	src/record.o \
 	src/locks.o \
+	src/lock_budget.o \
 	src/guard.o \
 	src/json_text.o \
 	src/process.o \
@@ -147,6 +148,7 @@ REGRESS_TESTS = \
 	views \
 	bytes \
 	corrupt \
+	limits \
 	hostile \
 	plans
 

@@ -43,7 +43,8 @@ canary(PG_FUNCTION_ARGS)
 	else if (strcmp(fault, "undefined") == 0)
 	{
 		chunk = palloc(8);
-		sink = chunk[0] ? 1 : 2;
+		if (chunk[0] != 0)		/* a jump, which a compiler cannot make a sum */
+			elog(DEBUG5, "set");
 	}
 	else
 		elog(ERROR, "unknown fault \"%s\"", fault);

@@ -68,6 +68,16 @@ run_symbols() {
 	fi
 }
 
+# Counts whether the documentation knows all SQLSTATEs.
+run_sqlstates() {
+	say "== sqlstates"
+	if "$root/scripts/check-sqlstates"; then
+		count sqlstates 1 0
+	else
+		count sqlstates 0 1
+	fi
+}
+
 run_regress() {
 	run_driver regress regression.diffs ISOLATION= TAP_TESTS= ${1:+"REGRESS=$*"}
 }

@@ -44,15 +44,22 @@ SELECT s.function, split_part(a.pair, '=', 1), split_part(a.pair, '=', 2) FROM (
 	('purge_dead_letters', 'queue=''odd'';filter=''$'';older_than=''0'';dry_run=false;all=true'), ('dead_letter_envelope', 'dead_letter_id=DEAD'),
 	('reset_envelope', 'body=''{}'''), ('is_replay', 'headers=''{}'''),
 	('retain', 'queue=''odd'';dry_run=false'),
-	('_counters', 'queue_id=1;group_id=0'),
+	('_counters', 'queue_id=1;group_id=0'), ('reset_stats', 'queue=''odd'''),
+	('push_fused', 'queue=''fused'';payload=''1'';partition=''p'';transaction_id=''t'';headers=''{}'''),
+	('wait', 'queue=''odd'';consumer_group=''g'';timeout=''0'';ready=NULL'),
+	('redrive_in_steps', 'queue=''odd'';consumer_group=''g'';filter=''false'';to_queue=''other'';per_second=1000;bypass=false;all_groups=false;from_queue='''';redriven=0;skipped=0'),
 	('_start_offset', 'partition_id=1;group_id=1')) s (function, list), unnest(string_to_array(s.list, ';')) a (pair);
 CREATE TEMP TABLE argument AS
 SELECT p.proname::text AS function, a.name AS argument, a.type::regtype AS type
   FROM pg_proc p, unnest(p.proargnames[1:p.pronargs], p.proargtypes::oid[]) a (name, type)
- WHERE p.pronamespace = 'queen'::regnamespace AND p.prokind = 'f' AND p.proname NOT LIKE 'payload%'
-   AND p.proname NOT IN ('reset_stats', 'push_fused'); -- these need preloading, which these tests do not
+ WHERE p.pronamespace = 'queen'::regnamespace AND p.prokind IN ('f', 'p') AND p.proname NOT LIKE 'payload%';
+-- These commit, or are committed by somebody else: they are called one by one, further below.
+CREATE TEMP TABLE apart AS
+SELECT a.*, p.prokind FROM argument a JOIN pg_proc p ON p.pronamespace = 'queen'::regnamespace AND p.proname = a.function
+ WHERE p.prokind = 'p' OR a.function IN ('push_fused', 'reset_stats');
 SELECT queen.create_queue('odd') \g /dev/null
 SELECT queen.create_queue('other') \g /dev/null
+SELECT queen.create_queue('fused') \g /dev/null
 SELECT queen.push_batch('odd', '[0, 1, 2]', 'p') \g /dev/null
 SELECT lease FROM queen.pop('odd', 'g', 3, lease_time => '1 h') LIMIT 1 \gset
 SELECT seek_id FROM queen.seek('odd', 'sought', to_end => true) \gset
@@ -96,13 +103,20 @@ RESET client_min_messages;
 -- A function or argument without a sample, or a sample without: none.
 SELECT function, argument FROM argument EXCEPT SELECT function, argument FROM sample ORDER BY 1, 2;
 SELECT function, argument FROM sample EXCEPT SELECT function, argument FROM argument;
+\set QUIET on
+DELETE FROM argument WHERE function IN (SELECT function FROM apart);
+\set QUIET off
 -- Each sample call is good.
-SELECT function, pg_temp.attempt(function, '', '') FROM (SELECT DISTINCT function FROM sample) f ORDER BY 1;
+SELECT function, pg_temp.attempt(function, '', '') FROM (SELECT DISTINCT function FROM argument) f ORDER BY 1;
 -- NULL for each argument: refused with 22004, or a value.
 SELECT a.function, string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHERE r.answer = '22004') AS refused,
 	   string_agg(a.argument, ', ' ORDER BY a.argument) FILTER (WHERE r.answer = 'done') AS taken,
 	   string_agg(a.argument || ' ' || r.answer, ', ' ORDER BY a.argument) FILTER (WHERE r.answer NOT IN ('22004', 'done')) AS other
   FROM argument a, LATERAL (SELECT pg_temp.attempt(a.function, a.argument, 'NULL') AS answer) r GROUP BY 1 ORDER BY 1;
+-- From 17 on an interval can be infinite.
+CREATE FUNCTION pg_temp.infinite() RETURNS interval LANGUAGE sql AS $$
+	SELECT CASE WHEN current_setting('server_version_num')::int >= 170000 THEN 'infinity' ELSE '178000000 years' END::interval
+$$;
 -- Odd values of each type, and every SQLSTATE that they were answered with.
 CREATE TEMP TABLE odd (type regtype, what text, value text);
 INSERT INTO odd VALUES
@@ -120,8 +134,12 @@ INSERT INTO odd VALUES
 	('queen.payload', 'empty', ''''''), ('queen.payload', 'no JSON', '''{'''), ('queen.payload', 'bytes', '''\x00''::bytea'), ('queen.payload', 'deep', 'repeat(''['', 100000) || repeat('']'', 100000)'),
 	('queen.payload', 'not UTF-8', '''\xff80''::bytea'), ('queen.payload', 'lone surrogate', '''["\ud800"]'''), ('queen.payload', '10,000 levels', 'repeat(''['', 10000) || repeat('']'', 10000)'),  ('queen.payload', 'object', '''{"a": 1}'''), ('queen.payload', 'array of null', '''[null]'''),
 	('jsonb', 'array', '''[]'''), ('jsonb', 'string', '''"x"'''), ('jsonb', 'number', '''1'''), ('json', 'array', '''[]'''), ('json', 'zero byte', '''{"job": "\u0000", "meta": {"schema_version": 1}}'''), ('json', 'deep', '(repeat(''['', 3000) || repeat('']'', 3000))::json'), ('jsonb', 'lone surrogate', '''{"a": "\udc00"}'''), ('jsonb', '1 MB', 'jsonb_build_object(''a'', repeat(''x'', 1000000))'),
-	('jsonpath', 'nothing', '''$.nothing'''), ('jsonpath', 'strict', '''strict $.nothing.at.all'''), ('jsonpath', 'variable', '''$x'''), ('jsonpath', 'false', '''false'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
-SELECT DISTINCT type FROM argument EXCEPT SELECT type FROM odd;
+	('double precision', 'NaN', '''NaN'''), ('double precision', 'infinity', '''infinity'''), ('double precision', '-infinity', '''-infinity'''), ('double precision', 'zero', '0'),
+	('double precision', 'largest', '1.7976931348623157e308'), ('double precision', 'smallest', '5e-324'), ('double precision', 'negative', '-1'),
+	('uuid[]', '1,000,000 zeros', 'array_fill(''00000000-0000-0000-0000-000000000000''::uuid, array[1000000])'), ('text[]', '1,000,000 times', 'array_fill(''push''::text, array[1000000])'),
+	('interval', 'infinite or longest', 'pg_temp.infinite()'), ('interval', 'months and days', '''2147483647 days'''),
+	('jsonpath', 'division', '''1 / 0'''), ('jsonpath', 'overflow', '''1e308 * 1e308'''), ('jsonpath', 'nothing', '''$.nothing'''), ('jsonpath', 'strict', '''strict $.nothing.at.all'''), ('jsonpath', 'variable', '''$x'''), ('jsonpath', 'false', '''false'''), ('boolean', 'true', 'true'), ('boolean', 'false', 'false');
+SELECT DISTINCT type FROM (SELECT type FROM argument UNION ALL SELECT type FROM apart) a EXCEPT SELECT type FROM odd;
 SET client_min_messages = error;
 SELECT o.type, o.what, r.answer, string_agg(a.function || '.' || a.argument, ', ' ORDER BY a.function, a.argument) AS arguments
   FROM odd o JOIN argument a USING (type), LATERAL (SELECT pg_temp.attempt(a.function, a.argument, o.value) AS answer) r
@@ -129,6 +147,18 @@ SELECT o.type, o.what, r.answer, string_agg(a.function || '.' || a.argument, ', 
 -- 200 MB, more than a message may have.
 SELECT pg_temp.attempt('push', 'payload', 'repeat(''x'', 200000000)::bytea'), pg_temp.attempt('push', 'payload', 'to_json(repeat(''x'', 200000000))');
 RESET client_min_messages;
+-- Those that commit: nothing of what they are given is taken, or it does nothing. Fused pushes that are taken stay.
+\set VERBOSITY sqlstate
+\pset tuples_only on
+CREATE FUNCTION pg_temp.command(f text, a text, instead text) RETURNS text LANGUAGE sql AS $$
+	SELECT format(CASE (SELECT max(prokind) FROM apart WHERE function = f) WHEN 'p' THEN 'CALL queen.%I(%s)' ELSE 'SELECT FROM queen.%I(%s)' END, f,
+				  string_agg(format('%I => %s', s.argument, CASE WHEN s.argument = a THEN instead ELSE s.value END), ', ')) FROM sample s WHERE s.function = f
+$$;
+SELECT pg_temp.command(a.function, a.argument, 'NULL') FROM apart a WHERE a.argument NOT IN ('ready') ORDER BY a.function COLLATE "C", a.argument COLLATE "C" \gexec
+SELECT pg_temp.command(a.function, a.argument, o.value) FROM apart a JOIN odd o USING (type) WHERE a.argument NOT IN ('ready', 'redriven', 'skipped') AND o.what <> 'overflow'
+ ORDER BY a.function COLLATE "C", a.argument COLLATE "C", o.what COLLATE "C" \gexec
+\pset tuples_only off
+\set VERBOSITY default
 -- The same where the other arguments do not stop it: a seek with one target, a pop that finds messages. Rows, or the SQLSTATE.
 CREATE FUNCTION pg_temp.answers(command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -169,7 +199,8 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN CASE SQLSTATE WHEN 'UNDO0' THEN 'done' ELSE SQLSTATE END;
 END $$;
-CREATE TEMP TABLE every AS SELECT DISTINCT function FROM argument;
+CREATE TEMP TABLE every AS SELECT DISTINCT proname::text AS function FROM pg_proc
+ WHERE pronamespace = 'queen'::regnamespace AND prokind = 'f' AND proname NOT LIKE 'payload%' AND prorettype <> 'trigger'::regtype;
 BEGIN;
 UPDATE queen.queue SET owner = 'queen_owner'::regrole WHERE name IN ('odd', 'other');
 SELECT pg_temp.as_role('queen_stranger', function) AS stranger, string_agg(function, ', ' ORDER BY function) AS functions FROM every GROUP BY 1 ORDER BY 1;
@@ -237,6 +268,21 @@ SELECT * FROM hostile.round();
 SET search_path = '';
 SELECT * FROM hostile.round();
 RESET search_path;
+CREATE FUNCTION hostile.cast_it(bigint) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE FUNCTION hostile.cast_it(timestamptz) RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+CREATE CAST (bigint AS text) WITH FUNCTION hostile.cast_it(bigint) AS IMPLICIT;
+CREATE CAST (timestamptz AS text) WITH FUNCTION hostile.cast_it(timestamptz) AS IMPLICIT;
+SELECT * FROM hostile.round();
+DROP CAST (bigint AS text);
+DROP CAST (timestamptz AS text);
+SET default_transaction_read_only = on;
+\set VERBOSITY sqlstate
+SELECT * FROM hostile.round();
+\set VERBOSITY default
+BEGIN READ WRITE;
+SELECT * FROM hostile.round();
+COMMIT;
+RESET ALL;
 SET session_replication_role = replica;
 SELECT * FROM hostile.round();
 RESET session_replication_role;
@@ -281,6 +327,9 @@ RESET ALL;
 SET standard_conforming_strings = off; SET client_encoding = 'LATIN1'; SET backslash_quote = on;
 SELECT * FROM hostile.round();
 RESET ALL;
+SET client_encoding = 'SQL_ASCII'; SET escape_string_warning = off;
+SELECT * FROM hostile.round();
+RESET ALL;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT * FROM hostile.round();
 COMMIT;
@@ -296,4 +345,4 @@ RESET ALL;
 SET client_min_messages = warning;
 DROP SCHEMA hostile CASCADE;
 DROP TABLE pg_temp.queue, pg_temp.cursor;
-SELECT queen.drop_queue('odd', true), queen.drop_queue('other');
+SELECT queen.drop_queue('odd', true), queen.drop_queue('other'), queen.drop_queue('fused', true);

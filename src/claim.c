@@ -19,6 +19,7 @@
 #include "claim.h"
 #include "failure.h"
 #include "group.h"
+#include "locks.h"
 #include "message.h"
 #include "reader.h"
 #include "shmem.h"
@@ -278,6 +279,8 @@ open_place(QueenPop *pop, int64 partition_id, QueenPlace *place, QueenVisit *why
 	*why = QUEEN_VISIT_LOCKED;
 	if (!queen_group_try_lock_cursor(pop->group, partition_id))
 	{
+		if (queen_lock_budget_spent())
+			pop->partitions_left = 0;
 		pop->soonest = Min(pop->soonest, pop->now + QUEEN_PASSED_OVER_US);
 		return false;
 	}

@@ -42,6 +42,13 @@
 	object_ownercheck(DatabaseRelationId, (database), (role))
 #endif
 
+/* 17: the number of a transaction in its session stands with the session's own. */
+#if PG_VERSION_NUM < 170000
+#define queen_local_transaction_id()	(MyProc->lxid)
+#else
+#define queen_local_transaction_id()	(MyProc->vxid.lxid)
+#endif
+
 /* 16: membership and the right to SET ROLE are two things. */
 #if PG_VERSION_NUM < 160000
 #define queen_check_can_set_role(member, role)	check_is_member_of_role((member), (role))

@@ -264,7 +264,7 @@ queen_cursor_write(QueenCursor *cursor, TimestampTz now)
 	QueenParameters parameters = {.count = 0};
 	bool		leased = cursor->lease_nonce != 0;
 
-	cursor->version++;
+	cursor->version = queen_next_version(cursor->version);
 	queen_bind(&parameters, Int64GetDatum(cursor->partition_id));
 	queen_bind(&parameters, Int32GetDatum(cursor->group_id));
 	queen_bind(&parameters, Int64GetDatum(cursor->version));

@@ -170,7 +170,7 @@ queen_memory_write(QueenMemory *memory)
 	bytea	   *recent = make_bytes(memory->recent, sizeof(QueenPrint) * memory->nrecent);
 	bytea	   *runs = make_bytes(memory->runs, sizeof(QueenRun) * memory->nruns);
 
-	memory->version++;
+	memory->version = queen_next_version(memory->version);
 	queen_bind(&parameters, Int64GetDatum(memory->partition_id));
 	queen_bind(&parameters, Int64GetDatum(memory->version));
 	queen_bind_if(&parameters, memory->nrecent > 0, PointerGetDatum(recent));

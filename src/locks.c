@@ -27,6 +27,7 @@
 #include "utils/resowner.h"
 
 #include "compat.h"
+#include "lock_budget.h"
 #include "locks.h"
 #include "settings.h"
 
@@ -77,14 +78,42 @@ take_tag(const LOCKTAG *tag, LOCKMODE mode, bool dont_wait)
 	return result;
 }
 
-/* The same for a kind and 64 bits. */
+/* The kinds of which a transaction may take many. */
+static bool
+counts(uint16 kind)
+{
+	return kind == LOCK_PARTITION_APPEND || kind == LOCK_PARTITION_CREATION ||
+		kind == LOCK_CURSOR || kind == LOCK_RETENTION || kind == LOCK_SCHEDULE;
+}
+
+/* Whether the budget lets a lock be taken that is not held yet. */
+bool
+queen_lock_budget_spent(void)
+{
+	return !queen_lock_budget_left(counts);
+}
+
+/*
+ * The same for a kind and 64 bits. Beyond the budget (lock_budget.c) what is only
+ * tried is not to be had, anything else an error.
+ */
 static LockAcquireResult
 take(uint64 key, uint16 kind, LOCKMODE mode, bool dont_wait)
 {
+	LockAcquireResult result;
 	LOCKTAG		tag;
 
 	set_tag(&tag, key, kind);
-	return take_tag(&tag, mode, dont_wait);
+	if (counts(kind) && queen_lock_budget_spent() && !queen_lock_held(&tag, mode))
+	{
+		if (dont_wait)
+			return LOCKACQUIRE_NOT_AVAIL;
+		queen_lock_budget_refuse();
+	}
+	result = take_tag(&tag, mode, dont_wait);
+	if (result == LOCKACQUIRE_OK && counts(kind))
+		queen_lock_budget_add(1);
+	return result;
 }
 
 /* Waits for a lock; true where it was not held before. */
@@ -145,6 +174,8 @@ release(uint64 key, uint16 kind, LOCKMODE mode)
 
 	set_tag(&tag, key, kind);
 	release_tag(&tag, mode);
+	if (counts(kind) && !queen_lock_held(&tag, mode))
+		queen_lock_budget_add(-1);
 }
 
 /* 48 bits of partition and 16 of group number: exact, not a hash. */

@@ -81,4 +81,7 @@ extern void queen_unlock_cursor(int64 partition_id, int16 group_number);
 extern void queen_unlock_partition_append(int64 partition_id);
 extern void queen_unlock_group_number(int32 queue_id, int16 group_number);
 
+/* Whether this transaction may lock no more partitions or cursors. */
+extern bool queen_lock_budget_spent(void);
+
 #endif							/* QUEEN_LOCKS_H */

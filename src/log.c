@@ -290,6 +290,18 @@ write_segment(const QueenLane *lane, uint32 first, uint32 count, size_t frames_s
 	pfree(frames);
 }
 
+/* No message goes behind the last offset, to which a superuser's hand may bring a log. */
+static void
+check_offsets(const QueenLane *lane)
+{
+	if (lane->first_offset >= 0 && lane->first_offset <= PG_INT64_MAX - (int64) lane->nwritten)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("no offset is left in partition %lld after %lld",
+					(long long) lane->partition.partition_id, (long long) lane->first_offset - 1)));
+}
+
 /* Cuts the messages of a lane into segments and writes them. */
 static void
 write_lane(const QueenLane *lane)
@@ -297,6 +309,7 @@ write_lane(const QueenLane *lane)
 	uint32		first = 0;
 	size_t		size = 0;
 
+	check_offsets(lane);
 	for (uint32 i = 0; i < lane->nwritten; i++)
 	{
 		size_t		frame = queen_frame_size(&lane->written[i]);

@@ -12,6 +12,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
+#include "lock_budget.h"
 #include "settings.h"
 #include "shmem.h"
 #include "touch.h"
@@ -27,6 +28,7 @@ void
 _PG_init(void)
 {
 	queen_define_settings();
+	queen_define_lock_budget();
 	queen_hook_utility();
 	queen_shmem_define();
 	if (process_shared_preload_libraries_in_progress)

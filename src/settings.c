@@ -25,6 +25,7 @@ int			queen_deferred_buffer = 64 * 1024;
 int			queen_dedup_memory = 32 * 1024;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
+int			queen_max_transaction_locks = 0;
 int			queen_fusion_buffer = 4096;
 int			queen_fusion_idle = 3000;
 int			queen_seek_timeout = 10000;
@@ -157,6 +158,13 @@ queen_define_settings(void)
 							"A push to more partitions locks the whole queue against other pushes instead.",
 							&queen_max_partition_locks,
 							64, 1, INT_MAX / 2,
+							PGC_SUSET, 0, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.max_transaction_locks",
+							"Sets the number of partitions and cursors that a transaction may lock.",
+							"Zero means half of what the server's settings promise to all transactions.",
+							&queen_max_transaction_locks,
+							0, 0, INT_MAX,
 							PGC_SUSET, 0, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.seek_timeout",

@@ -13,6 +13,7 @@ extern int	queen_deferred_buffer;
 extern int	queen_dedup_memory;
 extern int	queen_max_message_bytes;
 extern int	queen_max_partition_locks;
+extern int	queen_max_transaction_locks;
 extern int	queen_fusion_buffer;
 extern int	queen_fusion_idle;
 extern int	queen_seek_timeout;

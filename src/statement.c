@@ -235,3 +235,14 @@ queen_forget_result(void)
 	SPI_freetuptable(SPI_tuptable);
 	SPI_tuptable = NULL;
 }
+
+/* The version of a row after this one; a superuser's hand may have left none. */
+int64
+queen_next_version(int64 version)
+{
+	if (version == PG_INT64_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("no version is left after %lld", (long long) version)));
+	return version + 1;
+}

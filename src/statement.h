@@ -60,4 +60,6 @@ extern uint64 queen_execute(QueenStatement *statement,
 extern void queen_fetch(SPITupleTable *result, uint64 n, QueenRow *row);
 extern void queen_forget_result(void);
 
+extern int64 queen_next_version(int64 version);
+
 #endif							/* QUEEN_STATEMENT_H */
