@@ -14,6 +14,7 @@ OBJS = \
 	src/queen.o \
 	src/settings.o \
 	src/statement.o \
+	src/relation.o \
 	src/probe.o \
 	src/insert.o \
 	src/record.o \
@@ -150,11 +151,13 @@ REGRESS_TESTS = \
 	corrupt \
 	limits \
 	hostile \
+	insert \
 	plans
 
 ISOLATION_TESTS = \
 	push_order \
 	push_rollback \
+	insert_race \
 	first_push \
 	pop_race \
 	ack_race \

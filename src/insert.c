@@ -24,7 +24,7 @@
 #include "utils/rel.h"
 
 #include "insert.h"
-#include "probe.h"
+#include "relation.h"
 
 #define MAX_INDEXES 4
 

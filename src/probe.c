@@ -11,8 +11,8 @@
  * rights but those that the verb has checked. And no planner, so no plan that
  * could be a wrong one.
  *
- * Tables and indexes are found by name at each probe, from the system caches:
- * nothing here outlives a DROP EXTENSION.
+ * Tables and indexes are found by name at each probe (relation.c): nothing here
+ * outlives a DROP EXTENSION.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,17 +22,14 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/namespace.h"
-#include "storage/lmgr.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
 #include "probe.h"
+#include "relation.h"
 
 /* Adds a condition on the next column of the index. */
 static void
@@ -107,21 +104,6 @@ void
 queen_key_text(QueenKeys *keys, const text *value)
 {
 	add_key(keys, next_column(keys), BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(value));
-}
-
-/* Locks a relation of ours to the end of the transaction, or finds it dropped. */
-Oid
-queen_lock_relation(const char *name, LOCKMODE mode)
-{
-	Oid			relation = get_relname_relid(name, get_namespace_oid("queen", false));
-
-	if (OidIsValid(relation))
-		LockRelationOid(relation, mode);
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"queen.%s\" does not exist", name)));
-	return relation;
 }
 
 /* Copies the leading columns of a row out of its page. */

@@ -23,18 +23,17 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "jit/jit.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "tcop/utility.h"
-#include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "relation.h"
 #include "statement.h"
 
 typedef struct PlannerPin
@@ -67,15 +66,12 @@ static Oid	tables_id = InvalidOid;
 static Oid
 find_tables_owner(void)
 {
-	Oid			relation = get_relname_relid("segment",
-											 get_namespace_oid("queen", false));
+	Oid			relation = queen_find_relation("segment");
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	Oid			owner;
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"queen.segment\" does not exist")));
+		elog(ERROR, "cache lookup failed for relation %u", relation);
 	tables_id = relation;
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
