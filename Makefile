@@ -37,6 +37,7 @@ OBJS = \
 	src/frame.o \
 	src/crc.o \
 	src/slice.o \
+	src/json_check.o \
 	src/fingerprint.o \
 	src/message.o \
 	src/queue_store.o \

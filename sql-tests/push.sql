@@ -215,3 +215,47 @@ SELECT queen.create_queue('one', partitions => 2), queen.create_queue('two', par
 SELECT count(*) FROM (SELECT queen.push('one', '1'), queen.push('two', '1'), queen.push('two', '1', transaction_id => 'id') FROM generate_series(1, 20)) x;
 SELECT queue, count(*) AS lanes, min(messages) >= 10 AS even FROM queen.partitions WHERE queue IN ('one', 'two') GROUP BY 1 ORDER BY 1;
 SELECT queen.drop_queue('one', true), queen.drop_queue('two', true);
+--
+-- The names of the answer's columns are those of the script
+--
+SELECT queen.create_queue('answers');
+SELECT p.proname, array_agg(a.name::text ORDER BY a.n) FILTER (WHERE a.mode = 'o') =
+	   CASE p.proname WHEN 'push' THEN (SELECT array_agg(k ORDER BY n) FROM json_object_keys(to_json(queen.push('answers', '1'))) WITH ORDINALITY AS x (k, n))
+	   ELSE (SELECT array_agg(k ORDER BY n) FROM json_object_keys(to_json(queen.push_batch('answers', '[1]'))) WITH ORDINALITY AS x (k, n)) END AS same
+  FROM pg_proc p, unnest(p.proargnames, p.proargmodes) WITH ORDINALITY AS a (name, mode, n)
+ WHERE p.pronamespace = 'queen'::regnamespace AND p.proname IN ('push', 'push_batch') GROUP BY 1 ORDER BY 1;
+SELECT queen.drop_queue('answers', true);
+--
+-- What is JSON is for the server to say: texts with random damage are taken, or refused in the same words, as by type json
+--
+CREATE FUNCTION pg_temp.judge(body text, type regtype) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	why text;
+BEGIN
+	EXECUTE format('SELECT ($1::%s)::text', type) INTO why USING body;
+	RETURN CASE WHEN why = body THEN 'the same' ELSE why END;
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS why = PG_EXCEPTION_DETAIL;
+	RETURN concat_ws(' ', SQLSTATE, SQLERRM, why);
+END $$;
+CREATE FUNCTION pg_temp.damage(body text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	bytes text := E'"\\{}[],:0123456789eE+-.u aftnlrsé\t\n\x01x';
+	place int;
+BEGIN
+	FOR i IN 1 .. floor(random() * 3) LOOP
+		place := floor(random() * length(body));
+		body := overlay(body PLACING CASE WHEN random() < 0.3 THEN '' ELSE substr(bytes, 1 + floor(random() * length(bytes))::int, 1) END
+						FROM place + 1 FOR floor(random() * 2)::int);
+	END LOOP;
+	RETURN body;
+END $$;
+SELECT setseed(0.25);
+WITH damaged AS MATERIALIZED (
+	SELECT pg_temp.damage(b.body) AS body
+	  FROM unnest(ARRAY['{"order": "12345678", "sku": ["A-1", "b\u00e9\n"], "price": -45.67e+2, "ok": true, "x": null}',
+						'[[1, 20, -3.5], {"a": {"b": []}}, "long enough for sixteen bytes at a time, é", false, {}]',
+						'"\"\\\/\b\f\n\r\t\uD83D\ude00"', '-0.5E-1', ' [ ] ', 'true', '""', repeat('[', 64) || repeat(']', 64), repeat('[', 70) || repeat(']', 70)]) AS b (body),
+		   generate_series(1, 400))
+SELECT count(*) FILTER (WHERE j = p) = count(*) AS agreed, count(*) FILTER (WHERE j = 'the same') > 500 AS some_good, count(*) FILTER (WHERE j <> 'the same') > 500 AS some_bad
+  FROM damaged, pg_temp.judge(body, 'json') AS j, pg_temp.judge(body, 'queen.payload') AS p;

@@ -21,6 +21,7 @@
 #include "check.h"
 #include "compat.h"
 #include "guard.h"
+#include "json_check.h"
 #include "payload.h"
 
 PG_FUNCTION_INFO_V1(queen_payload_in);
@@ -47,9 +48,8 @@ make_payload(QueenKind kind, const char *data, size_t len)
 static void
 check_json(const char *data, size_t len)
 {
-	JsonLexContext *lex = queen_lex_context(data, (int) len, false);
-
-	pg_parse_json_or_ereport(lex, &nullSemAction);
+	if (!queen_json_is_valid(data, len))
+		pg_parse_json_or_ereport(queen_lex_context(data, (int) len, false), &nullSemAction);
 }
 
 /* JSON text, or bytes as bytea writes them: no JSON text begins with a backslash. */

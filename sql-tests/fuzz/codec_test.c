@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * codec_test.c
- *	  Unit tests of src/frame.c and src/slice.c, without a server.
+ *	  Unit tests of src/frame.c, src/slice.c and src/json_check.c, without a
+ *	  server.
  *
  * Prints what fails, then "N passed, N failed"; exits with 1 if any failed.
  * Buffers are malloc'ed to size, so that a run under AddressSanitizer sees
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "json_check.h"
 #include "slice.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -953,6 +955,54 @@ test_slice_big(void)
 	free(bytes);
 }
 
+/* What is JSON and what is not; each of them in a buffer of its own size. */
+static void
+test_json_check(void)
+{
+	static const char *const valid[] = {
+		"0", "-0", "10", "-1.5e+10", "1E5", "0.0", "true", "false", "null", "\"\"", "[]", "{}", " [ ] ",
+		"\n{\t}\r", "[1,2]", "[[],{},[[]]]", "{\"a\":1}", " { \"a\" : [ 1 , { \"b\" : null } ] , \"c\":2 } ",
+		"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\uABCD\"", "\"\\ud800\"", "\"0123456789abcde\"", "\"0123456789abcdef\"",
+		"\"0123456789abcdef\\n0123456789abcdef\"", "\"\x7f\xc3\xa9\"", "{\"a\":1,\"a\":2}", "{\"\":\"\"}"
+	};
+	static const char *const invalid[] = {
+		"", " ", "-", "01", "1.", ".5", "1e", "1e+", "+1", "0x1", "1 2", "tru", "truee", "True", "nul", "\"", "\"\\\"",
+		"\"a", "\"\n\"", "\"\x1f\"", "\"0123456789abcde\n\"", "\"\\x\"", "\"\\u12g4\"", "\"\\u123\"", "\"\\", "\"\\u", "[", "]", "[1",
+		"[1,", "[1,]", "[,1]", "[1 2]", "[1}", "{1}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{\"a\":1]", "{,}", "{\"a\" 1}",
+		"{a:1}", "{'a':1}", "[]]", "[] []", "[]x", "{\"a\":1 \"b\":2}", "[\"a\":1]", "{\"a\":1,2}", "//", "\v1", "\xc2\xa0 1", "1a", "true1"
+	};
+
+	for (size_t i = 0; i < LENGTH(valid) + LENGTH(invalid); i++)
+	{
+		const char *text = i < LENGTH(valid) ? valid[i] : invalid[i - LENGTH(valid)];
+		size_t		len = strlen(text);
+		char	   *copy = allocate(len > 0 ? len : 1);
+
+		memcpy(copy, text, len);
+		CHECK(queen_json_is_valid(copy, len) == (i < LENGTH(valid)));
+		free(copy);
+	}
+	CHECK(!queen_json_is_valid("1\0", 2));
+	CHECK(!queen_json_is_valid("\"\0\"", 3));
+	CHECK(!queen_json_is_valid("\"\\\0\"", 4));
+}
+
+/* As deep as it has bits for, and no deeper. */
+static void
+test_json_check_depth(void)
+{
+	char		text[130];
+
+	for (int depth = 1; depth <= 65; depth++)
+	{
+		memset(text, '[', depth);
+		memset(text + depth, ']', depth);
+		CHECK(queen_json_is_valid(text, 2 * depth) == (depth <= 64));
+		text[2 * depth - 1] = '}';
+		CHECK(!queen_json_is_valid(text, 2 * depth));
+	}
+}
+
 int
 main(void)
 {
@@ -977,6 +1027,8 @@ main(void)
 	test_slice_mixed();
 	test_slice_zero();
 	test_slice_big();
+	test_json_check();
+	test_json_check_depth();
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed == 0 ? 0 : 1;
 }

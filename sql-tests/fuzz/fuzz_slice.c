@@ -1,14 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * fuzz_slice.c
- *	  libFuzzer target for src/slice.c.
+ *	  libFuzzer target for src/slice.c and src/json_check.c.
  *
  * Three things are held against the slicers. Whatever the text: what they
  * give lies inside it, in order, and can be cut again where it is an array or
  * object. Where they do not fail: what lies between the slices is the
  * brackets, commas and colons of the outermost structure, no more and no
  * less. Where the text is valid JSON, which a small strict parser decides:
- * they do not fail.
+ * they do not fail. And json_check.c decides as that parser does, as deep as it
+ * goes.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_check.h"
 #include "slice.h"
 
 /* Slices are cut again down to here; each level costs a pass. */
@@ -373,6 +375,19 @@ mix(QueenSlice text)
 	check_ended(&slicer);
 }
 
+/* What json_check.c says must be what the parser says, but for what may be too deep for it. */
+static void
+check_validity(QueenSlice text)
+{
+	bool		said = queen_json_is_valid(text.data, text.len);
+	int			brackets = 0;
+
+	for (size_t i = 0; i < text.len; i++)
+		brackets += text.data[i] == '[' || text.data[i] == '{';
+	if (said || brackets <= 64)
+		assert(said == is_valid(text));
+}
+
 /* What libFuzzer calls. */
 int
 LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
@@ -388,6 +403,7 @@ LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 	text.len = len;
 	cut(text, 0);
 	mix(text);
+	check_validity(text);
 	(void) queen_slice_says(text, "dead_letter");
 	free(copy);
 	return 0;
