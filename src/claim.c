@@ -35,7 +35,7 @@ queen_pop_has_budget(const QueenPop *pop)
 /* A row of the answer. */
 static void
 put_row(QueenPop *pop, const QueenPlace *place, const QueenReader *reader,
-		int64 offset, const QueenMessage *message, int64 nonce)
+		int64 offset, const QueenMessage *message, Datum lease)
 {
 	MemoryContext caller = MemoryContextSwitchTo(pop->row_memory);
 	QueenMessageValues parts = queen_message_values(message, place->partition.partition_id, offset);
@@ -47,8 +47,7 @@ put_row(QueenPop *pop, const QueenPlace *place, const QueenReader *reader,
 		parts.transaction_id,
 		TimestampTzGetDatum(reader->row.created_at),
 		Int32GetDatum(queen_cursor_deliveries(&place->cursor, offset) + 1),
-		UUIDPGetDatum(queen_lease_encode(place->partition.partition_id,
-										 place->group->group_id, nonce)),
+		lease,
 		parts.body
 	};
 	bool		nulls[9] = {false, false, !parts.is_json, !parts.has_headers, false,
@@ -106,7 +105,11 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 	QueenMessage message;
 	int64		offset;
 	int64		last = -1;
+	int64		delivered = pop->delivered;
+	int64		bytes = 0;
 	QueenSpan	others = {0, -1};
+	Datum		lease = UUIDPGetDatum(queen_lease_encode(place->partition.partition_id,
+														 place->group->group_id, nonce));
 
 	queen_reader_open(&reader, &place->partition, queen_cursor_head(&place->cursor),
 					  pop->messages_left);
@@ -136,9 +139,8 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 			pop->bytes_left = 0;
 			break;
 		}
-		put_row(pop, place, &reader, offset, &message, nonce);
-		queen_place_count(place, QUEEN_COUNT_MESSAGES, 1);
-		queen_place_count(place, QUEEN_COUNT_BYTES, message.payload_len);
+		put_row(pop, place, &reader, offset, &message, lease);
+		bytes += message.payload_len;
 		pop->bytes_left -= Min(pop->bytes_left, (int64) message.payload_len);
 		pop->messages_left--;
 		pop->delivered++;
@@ -147,6 +149,8 @@ deliver(QueenPop *pop, QueenPlace *place, int64 nonce)
 			break;
 	}
 	queen_reader_close(&reader);
+	queen_place_count(place, QUEEN_COUNT_MESSAGES, pop->delivered - delivered);
+	queen_place_count(place, QUEEN_COUNT_BYTES, bytes);
 	pass(place, &others);
 
 	return last;

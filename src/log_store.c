@@ -13,6 +13,7 @@
 
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/timestamp.h"
 
 #include "check.h"
@@ -32,6 +33,9 @@ static const QueenProbe partition_by_queue = {"partition", "partition_queue_idx"
 
 /* Columns partition_id, base_offset, created_at, message_count; not the frames. */
 static const QueenProbe segment_by_offset = {"segment", "segment_pkey", 4};
+
+/* And with the frames. */
+static const QueenProbe segment_whole = {"segment", "segment_pkey", 5};
 
 static QueenStatement partition_insert = {
 	"INSERT INTO queen.partition (queue_id, name, created_at, oldest_at)"
@@ -112,19 +116,6 @@ static QueenInsert segment_insert = {
 		" VALUES ($1, $2, $3, $4, $5)",
 		SPI_OK_INSERT, 5, {INT8OID, INT8OID, TIMESTAMPTZOID, INT4OID, BYTEAOID}
 	}
-};
-
-/* From the segment that holds an offset, or the first one after it. */
-static QueenStatement segments_from = {
-	"SELECT s.base_offset, s.created_at, s.message_count, s.frames FROM queen.segment s"
-	" WHERE s.partition_id OPERATOR(pg_catalog.=) $1"
-	" AND s.base_offset OPERATOR(pg_catalog.>=) coalesce("
-	"(SELECT CASE WHEN b.base_offset OPERATOR(pg_catalog.+) b.message_count OPERATOR(pg_catalog.>) $3"
-	" THEN b.base_offset END FROM queen.segment b WHERE b.partition_id OPERATOR(pg_catalog.=) $1"
-	" AND b.base_offset OPERATOR(pg_catalog.>=) $2 AND b.base_offset OPERATOR(pg_catalog.<=) $3"
-	" ORDER BY b.base_offset DESC LIMIT 1), $3)"
-	" ORDER BY s.base_offset LIMIT $4",
-	SPI_OK_SELECT, 4, {INT8OID, INT8OID, INT8OID, INT4OID}
 };
 
 /*
@@ -434,36 +425,91 @@ queen_segment_insert(int64 partition_id, const QueenSegmentRow *segment)
 	queen_insert(&segment_insert, &parameters);
 }
 
-/*
- * The segments from the one that holds an offset, at most limit. The caller
- * reads the rows by queen_segment_row() and frees the result.
- */
-SPITupleTable *
-queen_segments_from(int64 partition_id, int64 log_start, int64 offset,
-					int limit, uint64 *rows)
+/* A row as a segment; the frames are still as stored, and the row's. */
+static void
+take_segment(const QueenRow *row, QueenSegmentRow *segment)
 {
-	QueenParameters parameters = {.count = 0};
-
-	queen_bind(&parameters, Int64GetDatum(partition_id));
-	queen_bind(&parameters, Int64GetDatum(log_start));
-	queen_bind(&parameters, Int64GetDatum(offset));
-	queen_bind(&parameters, Int32GetDatum(limit));
-	*rows = queen_execute(&segments_from, &parameters, limit);
-
-	return SPI_tuptable;
+	segment->base_offset = DatumGetInt64(row->values[1]);
+	segment->created_at = DatumGetTimestampTz(row->values[2]);
+	segment->message_count = DatumGetInt32(row->values[3]);
+	segment->frames = row->values[4];
 }
 
-/* One row of such a result; the frames are still as stored. */
-void
-queen_segment_row(SPITupleTable *result, uint64 n, QueenSegmentRow *segment)
+/* The newest segment that begins in a range. */
+static bool
+find_segment(int64 partition_id, int64 from, int64 to, QueenSegmentRow *segment)
 {
+	QueenKeys	keys = {.count = 0};
 	QueenRow	row;
 
-	queen_fetch(result, n, &row);
-	segment->base_offset = DatumGetInt64(row.values[0]);
-	segment->created_at = DatumGetTimestampTz(row.values[1]);
-	segment->message_count = DatumGetInt32(row.values[2]);
-	segment->frames = row.values[3];
+	queen_key_int8(&keys, partition_id);
+	queen_key_int8_from(&keys, from);
+	queen_key_int8_to(&keys, to);
+	if (!queen_probe(&segment_whole, &keys, BackwardScanDirection, &row))
+		return false;
+	take_segment(&row, segment);
+	return true;
+}
+
+/*
+ * The segment that holds an offset. It mostly begins there, and looking for that
+ * one alone does not read all the entries of its index page.
+ */
+static bool
+find_holder(int64 partition_id, int64 log_start, int64 offset, QueenSegmentRow *segment)
+{
+	if (find_segment(partition_id, offset, offset, segment))
+		return true;
+	if (!find_segment(partition_id, log_start, offset, segment))
+		return false;
+	if (segment->base_offset + segment->message_count > offset)
+		return true;
+	pfree(DatumGetPointer(segment->frames));
+	return false;
+}
+
+/* Segments that begin at an offset or after it, ascending, at most limit. */
+static int
+scan_segments(int64 partition_id, int64 offset, QueenSegmentRow *rows, int limit)
+{
+	QueenKeys	keys = {.count = 0};
+	QueenScan	scan;
+	QueenRow	row;
+	int			count = 0;
+
+	queen_key_int8(&keys, partition_id);
+	queen_key_int8_from(&keys, offset);
+	queen_scan_begin(&scan, &segment_whole, keys.count);
+	queen_scan_seek(&scan, &keys);
+	while (count < limit && queen_scan_next(&scan, &row))
+	{
+		take_segment(&row, &rows[count]);
+		rows[count].frames = datumCopy(rows[count].frames, false, -1);
+		count++;
+	}
+	queen_scan_end(&scan);
+
+	return count;
+}
+
+/*
+ * The segments from the one that holds an offset, or the first one after it.
+ * Their frames, as stored, are the caller's to free.
+ */
+int
+queen_segments_from(int64 partition_id, int64 log_start, int64 offset,
+					QueenSegmentRow *rows, int limit)
+{
+	int			count = 0;
+
+	if (find_holder(partition_id, log_start, offset, &rows[0]))
+	{
+		offset = rows[0].base_offset + rows[0].message_count;
+		count = 1;
+	}
+	if (count < limit)
+		count += scan_segments(partition_id, offset, rows + count, limit - count);
+	return count;
 }
 
 /* Removes all messages of a queue and answers how many. */

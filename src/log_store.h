@@ -87,9 +87,8 @@ extern TimestampTz queen_partition_soonest(const QueenCandidateSearch *search);
 
 extern bool queen_segment_tail(int64 partition_id, int64 log_start, QueenTail *tail);
 extern void queen_segment_insert(int64 partition_id, const QueenSegmentRow *segment);
-extern SPITupleTable *queen_segments_from(int64 partition_id, int64 log_start,
-										  int64 offset, int limit, uint64 *rows);
-extern void queen_segment_row(SPITupleTable *result, uint64 n, QueenSegmentRow *segment);
+extern int	queen_segments_from(int64 partition_id, int64 log_start, int64 offset,
+								QueenSegmentRow *rows, int limit);
 extern bool queen_segment_at(int64 partition_id, int64 log_start, int64 offset,
 							 QueenSegmentRow *segment);
 extern int64 queen_segments_purge(int32 queue_id);

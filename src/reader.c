@@ -4,7 +4,7 @@
  *	  Reads the messages of a partition in order, and finds places in it.
  *
  * Rows are fetched in rounds: one first, then as many as its message count
- * says are wanted, so a pop of 100 costs two statements whether the log was
+ * says are wanted, so a pop of 100 costs a few probes whether the log was
  * written one by one or a thousand at a time. One segment is unpacked at a
  * time, and freed before the next.
  *
@@ -12,14 +12,11 @@
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
 #include "compat.h"
 #include "reader.h"
-
-#define MAX_ROWS 64
 
 /* Begins at an offset, or at the first one kept after it. */
 void
@@ -45,9 +42,8 @@ close_segment(QueenReader *reader)
 static void
 forget_rows(QueenReader *reader)
 {
-	if (reader->rows)
-		SPI_freetuptable(reader->rows);
-	reader->rows = NULL;
+	for (int i = 0; i < reader->nrows; i++)
+		pfree(DatumGetPointer(reader->rows[i].frames));
 	reader->nrows = reader->next_row = 0;
 }
 
@@ -71,13 +67,12 @@ fetch_rows(QueenReader *reader)
 {
 	int64		limit = 1;
 
-	if (reader->rows)
+	if (reader->nrows > 0)
 		limit = Max(reader->wanted, 0) / Max(reader->row.message_count, 1) + 1;
 	forget_rows(reader);
-	reader->rows = queen_segments_from(reader->partition->partition_id,
-									   reader->partition->log_start,
-									   reader->offset, (int) Min(limit, MAX_ROWS),
-									   &reader->nrows);
+	reader->nrows = queen_segments_from(reader->partition->partition_id,
+										reader->partition->log_start, reader->offset,
+										reader->rows, (int) Min(limit, QUEEN_READER_ROWS));
 	return reader->nrows > 0;
 }
 
@@ -91,7 +86,7 @@ open_segment(QueenReader *reader)
 	close_segment(reader);
 	if (reader->next_row >= reader->nrows && !fetch_rows(reader))
 		return false;
-	queen_segment_row(reader->rows, reader->next_row++, &reader->row);
+	reader->row = reader->rows[reader->next_row++];
 	reader->offset = Max(reader->offset, reader->row.base_offset);
 	reader->frames = DatumGetByteaPP(reader->row.frames);
 	status = queen_segment_open((const uint8_t *) VARDATA_ANY(reader->frames),

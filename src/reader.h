@@ -11,14 +11,17 @@
 #include "frame.h"
 #include "log_store.h"
 
+/* How many segments are fetched at once, at most. */
+#define QUEEN_READER_ROWS 64
+
 typedef struct QueenReader
 {
 	const QueenPartition *partition;
 	int64		wanted;			/* messages, a hint for how many rows to fetch */
 	int64		offset;			/* of the next message */
-	SPITupleTable *rows;
-	uint64		nrows;
-	uint64		next_row;
+	QueenSegmentRow rows[QUEEN_READER_ROWS];	/* fetched, their frames as stored */
+	int			nrows;
+	int			next_row;
 	bool		at_end;
 	QueenSegmentRow row;		/* the segment that is open */
 	bytea	   *frames;			/* NULL: none is */
