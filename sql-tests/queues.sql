@@ -302,3 +302,38 @@ SELECT queue, owner::text ~ '^\d+$' AS a_number FROM queen.queues ORDER BY 1;
 SELECT message_offset FROM queen.push('one', '1', 'p');
 SELECT queen.drop_queue('one', true), queen.drop_queue('two', true);
 DROP ROLE queen_member, queen_set_only, queen_other;
+--
+-- A session remembers the ids of queues that it opened, and takes no other queue for one of them
+--
+SELECT queen.create_queue('one'), queen.create_queue('two');
+SELECT count(queen.push(q, '1')), count(queen.push(q, '1')) FROM unnest(ARRAY['one', 'two']) AS q;
+UPDATE queen.queue SET name = 'three' WHERE name = 'one';
+UPDATE queen.queue SET name = 'one' WHERE name = 'two';
+UPDATE queen.queue SET name = 'two' WHERE name = 'three';
+SELECT message_offset FROM queen.push('one', '"for the second"', 'p');
+SELECT q.queue_id = (SELECT max(queue_id) FROM queen.queue WHERE name IN ('one', 'two')) AS second FROM queen.queue q JOIN queen.partition p USING (queue_id) WHERE p.name = 'p' AND q.name IN ('one', 'two');
+-- One that has gone is unknown, one that was made anew is another one; a rollback brings the old one back.
+SELECT queen.drop_queue('one', true);
+SELECT pg_temp.fails('SELECT queen.push(''one'', ''1'')');
+SELECT queen.create_queue('one');
+SELECT message_offset FROM queen.push('one', '1', 'p');
+BEGIN;
+SELECT queen.drop_queue('one', true);
+SELECT queen.create_queue('one');
+SELECT message_offset FROM queen.push('one', '1', 'p');
+ROLLBACK;
+SELECT message_offset FROM queen.push('one', '1', 'p');
+-- No locks stay of those that were not it, and one of those that were.
+BEGIN;
+SELECT count(queen.push('one', '1')), count(queen.push('one', '1')), count(queen.push('two', '1'));
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 20737 AND pid = pg_backend_pid();
+COMMIT;
+-- Rights are those of who calls now.
+CREATE ROLE regress_other;
+GRANT USAGE ON SCHEMA queen TO regress_other;
+SET ROLE regress_other;
+SELECT pg_temp.fails('SELECT queen.push(''one'', ''1'')'), pg_temp.fails('SELECT queen.pop(''one'')');
+RESET ROLE;
+SELECT queen.drop_queue('one', true), queen.drop_queue('two', true);
+REVOKE USAGE ON SCHEMA queen FROM regress_other;
+DROP ROLE regress_other;

@@ -421,6 +421,13 @@ queen_try_lock_queue(int32 queue_id)
 	return try_acquire((uint32) queue_id, LOCK_QUEUE, ShareLock);
 }
 
+/* For whoever took it for another queue. */
+void
+queen_unlock_queue(int32 queue_id)
+{
+	release((uint32) queue_id, LOCK_QUEUE, ShareLock);
+}
+
 /* Keeps pushes out of a partition. */
 bool
 queen_try_lock_partition_append(int64 partition_id)

@@ -76,6 +76,7 @@ extern int64 queen_wanted_partition(const QueenWanted *wanted);
 
 extern void queen_unlock_schedule(int32 queue_id, const char *partition, int len);
 extern void queen_unlock_group(int32 group_id, LOCKMODE mode);
+extern void queen_unlock_queue(int32 queue_id);
 extern void queen_unlock_group_creation(int32 queue_id, const char *name, int len);
 extern void queen_unlock_cursor(int64 partition_id, int16 group_number);
 extern void queen_unlock_partition_append(int64 partition_id);

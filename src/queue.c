@@ -8,6 +8,10 @@
  * gone, never a new queue of that name. All of it as the caller is now, so a
  * SECURITY DEFINER wrapper works as it does for tables.
  *
+ * A session remembers the ids of the queues that it opened. It takes the lock
+ * at once, if it need not wait, and reads the queue by id; if that has the name
+ * and the caller has the rights, one look-up was enough.
+ *
  * Rights are those of the queue's owner and of its grants, whoever inherits
  * them. A role that no longer exists has none.
  *
@@ -16,6 +20,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -23,6 +28,7 @@
 #include "compat.h"
 #include "grant_store.h"
 #include "locks.h"
+#include "probe.h"
 #include "queue.h"
 #include "settings.h"
 
@@ -105,23 +111,76 @@ lock_queue(QueenQueue *queue, QueenPrivilege privilege, LOCKMODE mode)
 	return again;
 }
 
+/* Where the id of a name is remembered: a hint, it may have gone to another queue. */
+static QueenHint *
+id_hint(const text *name)
+{
+	static QueenHint ids[QUEEN_HINTS];
+
+	return queen_hint(ids, hash_bytes_extended((const unsigned char *) VARDATA_ANY(name),
+											   VARSIZE_ANY_EXHDR(name), 0));
+}
+
+/* Whether this is the name of a queue. */
+static bool
+has_name(const QueenQueue *queue, const text *name)
+{
+	return VARSIZE_ANY_EXHDR(queue->name) == VARSIZE_ANY_EXHDR(name) &&
+		memcmp(VARDATA_ANY(queue->name), VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)) == 0;
+}
+
+/* A queue that was opened before, locked; NULL where it is to be looked up by name. */
+static QueenQueue *
+reopen_queue(const text *name, QueenPrivilege privilege)
+{
+	int32		queue_id = (int32) id_hint(name)->value;
+	QueenQueue *queue;
+
+	if (queue_id <= 0 || !queen_try_lock_queue(queue_id))
+		return NULL;
+	queue = queen_queue_by_id(queue_id);
+	if (queue == NULL || !has_name(queue, name))
+	{
+		queen_unlock_queue(queue_id);
+		return NULL;
+	}
+	queen_queue_check_rights(queue, privilege);
+
+	return queue;
+}
+
+/* Locks a queue that was looked up by name, and remembers its id. */
+static QueenQueue *
+open_queue(QueenQueue *queue, QueenPrivilege privilege)
+{
+	queue = lock_queue(queue, privilege, ShareLock);
+	id_hint(queue->name)->value = queue->queue_id;
+	return queue;
+}
+
 /* The queue, locked against being dropped until the transaction ends. */
 QueenQueue *
 queen_queue_open(text *name, QueenPrivilege privilege)
 {
-	QueenQueue *queue = queen_queue_by_name(name);
+	QueenQueue *queue = reopen_queue(name, privilege);
 
+	if (queue)
+		return queue;
+	queue = queen_queue_by_name(name);
 	if (queue == NULL)
 		queen_queue_report_unknown(name);
-	return lock_queue(queue, privilege, ShareLock);
+	return open_queue(queue, privilege);
 }
 
 /* The same; one that is missing is made where the setting allows it. */
 QueenQueue *
 queen_queue_open_to_push(text *name)
 {
-	QueenQueue *queue = queen_queue_by_name(name);
+	QueenQueue *queue = reopen_queue(name, QUEEN_PRIVILEGE_PUSH);
 
+	if (queue)
+		return queue;
+	queue = queen_queue_by_name(name);
 	if (queue == NULL && queen_auto_create_queue)
 	{
 		queen_lock_queue_creation(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
@@ -131,7 +190,7 @@ queen_queue_open_to_push(text *name)
 	}
 	if (queue == NULL)
 		queen_queue_report_unknown(name);
-	return lock_queue(queue, QUEEN_PRIVILEGE_PUSH, ShareLock);
+	return open_queue(queue, QUEEN_PRIVILEGE_PUSH);
 }
 
 /* The same for verbs that change the queue itself: one of them at a time. */
