@@ -18,6 +18,11 @@ lock_cache() {
 	flock -n 9 || { say "waiting for another run that uses $cache/$1"; flock 9; }
 }
 
+# What this machine's apt gets packages from, a line each: "LABEL URI SUITE".
+apt_sources() {
+	apt-get indextargets --format '$(LABEL) $(REPO_URI) $(CODENAME)' 'Created-By: Packages' | sort -u
+}
+
 # Sets $suites to those that the caller names, else to the defaults: KNOWN,
 # DEFAULTS, NAME ...
 choose_suites() {

@@ -19,7 +19,7 @@ typedef struct QueenReader
 	const QueenPartition *partition;
 	int64		wanted;			/* messages, a hint for how many rows to fetch */
 	int64		offset;			/* of the next message */
-	QueenSegmentRow rows[QUEEN_READER_ROWS];	/* fetched, their frames as stored */
+	QueenSegmentRow rows[QUEEN_READER_ROWS];	/* fetched, frames as stored */
 	int			nrows;
 	int			next_row;
 	bool		at_end;
