@@ -48,6 +48,8 @@ SELECT t.oid::regtype FROM pg_type t WHERE typnamespace = 'queen'::regnamespace 
 SELECT c.oid::regclass FROM pg_class c
  WHERE relnamespace = 'queen'::regnamespace AND relkind IN ('r', 'S')
    AND NOT c.oid = ANY ((SELECT extconfig FROM pg_extension WHERE extname = 'queen')::oid[]) ORDER BY 1;
+-- A table that the planner takes for a large one, as none was ever analyzed: none.
+SELECT oid::regclass FROM pg_class WHERE relnamespace = 'queen'::regnamespace AND relkind = 'r' AND reltuples < 0 ORDER BY 1;
 -- Objects of the schema that are not the extension's: none.
 SELECT c.oid::regclass FROM pg_class c
  WHERE relnamespace = 'queen'::regnamespace AND relkind IN ('r', 'S', 'v')

@@ -1218,3 +1218,12 @@ COMMENT ON FUNCTION queen._worker_reason() IS 'used by the views: why the worker
 COMMENT ON VIEW queen.retention_pins IS 'what completed_retention would remove, and the groups that keep it';
 COMMENT ON VIEW queen.retention_history IS 'what retention removed from which queue, and when';
 COMMENT ON VIEW queen.worker_status IS 'the steps of the worker: what each did, its last error, why it does not run';
+
+/*
+ * A table that was never analyzed is taken for one of ten pages, which makes the
+ * views look so costly that the server compiles them (jit): seconds for a row.
+ */
+ANALYZE queen.queue, queen.queue_grant, queen.partition, queen.segment, queen.consumer_group, queen.cursor,
+	queen.dead_letter, queen.dead_letter_log, queen.seek_log, queen.seek_move, queen.partition_size,
+	queen.retention_log, queen.worker_step, queen.worker_switch, queen.scheduled, queen.dedup,
+	queen.dedup_run, queen.dedup_due;
