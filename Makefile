@@ -41,6 +41,7 @@ OBJS = \
 	src/fingerprint.o \
 	src/message.o \
 	src/queue_store.o \
+	src/queue_cache.o \
 	src/grant_store.o \
 	src/log_store.o \
 	src/group_store.o \
@@ -159,6 +160,7 @@ ISOLATION_TESTS = \
 	push_order \
 	push_rollback \
 	insert_race \
+	queue_cache \
 	first_push \
 	pop_race \
 	ack_race \

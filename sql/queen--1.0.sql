@@ -362,6 +362,22 @@ CREATE CAST (jsonb AS queen.payload) WITH FUNCTION queen.payload(jsonb) AS IMPLI
 CREATE CAST (bytea AS queen.payload) WITH FUNCTION queen.payload(bytea) AS IMPLICIT;
 
 /* ------------------------------------------------------------------------
+ * Sessions keep the queues and grants that they read, until these tables change.
+ * A session that switches triggers off, as a restore or a subscription may, does
+ * not switch off these.
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION queen._queue_changed() RETURNS trigger
+LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_queue_changed';
+
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON queen.queue
+	FOR EACH STATEMENT EXECUTE FUNCTION queen._queue_changed();
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON queen.queue_grant
+	FOR EACH STATEMENT EXECUTE FUNCTION queen._queue_changed();
+ALTER TABLE queen.queue ENABLE ALWAYS TRIGGER changed;
+ALTER TABLE queen.queue_grant ENABLE ALWAYS TRIGGER changed;
+
+/* ------------------------------------------------------------------------
  * Queues
  * ------------------------------------------------------------------------ */
 
@@ -1198,6 +1214,7 @@ COMMENT ON FUNCTION queen.is_replay IS 'whether a message was sent again with by
 COMMENT ON VIEW queen.dead_letter_summary IS 'dead letters counted by queue, reason and error';
 COMMENT ON VIEW queen.dead_letter_history IS 'who sent dead letters back or removed them, when, and how many';
 COMMENT ON VIEW queen.seek_history IS 'who moved which consumer group when, how far, and whether it was undone';
+COMMENT ON FUNCTION queen._queue_changed() IS 'trigger: sessions that keep what they read of this table forget it';
 COMMENT ON FUNCTION queen._start_offset(bigint, int) IS 'used by the views: where a group begins in a partition that it never popped';
 COMMENT ON VIEW queen.queues IS 'queues and their options';
 COMMENT ON VIEW queen.partitions IS 'partitions and the offsets that they keep';

@@ -111,7 +111,7 @@ queen_grant(PG_FUNCTION_ARGS)
 	for (int i = 0; i < QUEEN_PRIVILEGES; i++)
 	{
 		if (chosen[i])
-			queen_grant_insert(queue->queue_id, queen_privilege_names[i], role, GetUserId());
+			queen_grant_insert(queue->queue_id, (QueenPrivilege) i, role, GetUserId());
 	}
 	queen_end();
 
@@ -134,7 +134,7 @@ queen_revoke(PG_FUNCTION_ARGS)
 	for (int i = 0; i < QUEEN_PRIVILEGES; i++)
 	{
 		if (chosen[i])
-			queen_grant_delete(queue->queue_id, queen_privilege_names[i], role);
+			queen_grant_delete(queue->queue_id, (QueenPrivilege) i, role);
 	}
 	queen_end();
 

@@ -14,6 +14,8 @@
 #include "probe.h"
 #include "statement.h"
 
+const char *const queen_privilege_names[QUEEN_PRIVILEGES] = {"push", "pop", "read", "admin"};
+
 /* Columns queue_id, privilege, grantee. */
 static const QueenProbe grants = {"queue_grant", "queue_grant_pkey", 3};
 
@@ -29,44 +31,57 @@ static QueenStatement delete = {
 	SPI_OK_DELETE, 3, {INT4OID, TEXTOID, OIDOID}
 };
 
-/* The first grantee from a number on. */
+/* A row as a grant; false where a superuser's hand has made it something else. */
 static bool
-find_grantee(int32 queue_id, const char *privilege, Oid from, Oid *grantee)
+take_grant(const QueenRow *row, QueenGrant *found)
 {
+	const text *name = DatumGetTextPP(row->values[1]);
+
+	found->grantee = DatumGetObjectId(row->values[2]);
+	for (int i = 0; i < QUEEN_PRIVILEGES; i++)
+	{
+		found->privilege = (QueenPrivilege) i;
+		if (strlen(queen_privilege_names[i]) == VARSIZE_ANY_EXHDR(name) &&
+			memcmp(queen_privilege_names[i], VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The grants of a queue. */
+QueenGrant *
+queen_grants_read(int32 queue_id, int *count)
+{
+	QueenGrant *found = palloc(sizeof(QueenGrant));
 	QueenKeys	keys = {.count = 0};
+	QueenScan	scan;
 	QueenRow	row;
 
+	*count = 0;
 	queen_key_int4(&keys, queue_id);
-	queen_key_text(&keys, cstring_to_text(privilege));
-	queen_key_oid_from(&keys, from);
-	if (!queen_probe(&grants, &keys, ForwardScanDirection, &row))
-		return false;
-	*grantee = DatumGetObjectId(row.values[2]);
-	return true;
-}
+	queen_scan_begin(&scan, &grants, keys.count);
+	queen_scan_seek(&scan, &keys);
+	while (queen_scan_next(&scan, &row))
+	{
+		if (!take_grant(&row, &found[*count]))
+			continue;
+		(*count)++;
+		if ((*count & (*count - 1)) == 0)
+			found = repalloc(found, sizeof(QueenGrant) * 2 * *count);
+	}
+	queen_scan_end(&scan);
 
-/* Whom a privilege was granted to first, in the order of numbers. */
-bool
-queen_grant_first(int32 queue_id, const char *privilege, Oid *grantee)
-{
-	return find_grantee(queue_id, privilege, InvalidOid, grantee);
-}
-
-/* And next. */
-bool
-queen_grant_next(int32 queue_id, const char *privilege, Oid *grantee)
-{
-	return *grantee < OID_MAX && find_grantee(queue_id, privilege, *grantee + 1, grantee);
+	return found;
 }
 
 /* Grants a privilege; again is no error. */
 void
-queen_grant_insert(int32 queue_id, const char *privilege, Oid grantee, Oid grantor)
+queen_grant_insert(int32 queue_id, QueenPrivilege privilege, Oid grantee, Oid grantor)
 {
 	QueenParameters parameters = {.count = 0};
 
 	queen_bind(&parameters, Int32GetDatum(queue_id));
-	queen_bind(&parameters, CStringGetTextDatum(privilege));
+	queen_bind(&parameters, CStringGetTextDatum(queen_privilege_names[privilege]));
 	queen_bind(&parameters, ObjectIdGetDatum(grantee));
 	queen_bind(&parameters, ObjectIdGetDatum(grantor));
 	queen_execute(&insert, &parameters, 0);
@@ -74,12 +89,12 @@ queen_grant_insert(int32 queue_id, const char *privilege, Oid grantee, Oid grant
 
 /* Takes a privilege back; one that was not granted is no error. */
 void
-queen_grant_delete(int32 queue_id, const char *privilege, Oid grantee)
+queen_grant_delete(int32 queue_id, QueenPrivilege privilege, Oid grantee)
 {
 	QueenParameters parameters = {.count = 0};
 
 	queen_bind(&parameters, Int32GetDatum(queue_id));
-	queen_bind(&parameters, CStringGetTextDatum(privilege));
+	queen_bind(&parameters, CStringGetTextDatum(queen_privilege_names[privilege]));
 	queen_bind(&parameters, ObjectIdGetDatum(grantee));
 	queen_execute(&delete, &parameters, 0);
 }

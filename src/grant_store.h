@@ -8,11 +8,28 @@
 #ifndef QUEEN_GRANT_STORE_H
 #define QUEEN_GRANT_STORE_H
 
-/* Whom a privilege was granted to: the first, and the one after a grantee. */
-extern bool queen_grant_first(int32 queue_id, const char *privilege, Oid *grantee);
-extern bool queen_grant_next(int32 queue_id, const char *privilege, Oid *grantee);
+/* What a role may be granted. Admin implies read; the owner has all. */
+typedef enum QueenPrivilege
+{
+	QUEEN_PRIVILEGE_PUSH,
+	QUEEN_PRIVILEGE_POP,		/* and all that consumers do */
+	QUEEN_PRIVILEGE_READ,
+	QUEEN_PRIVILEGE_ADMIN
+} QueenPrivilege;
 
-extern void queen_grant_insert(int32 queue_id, const char *privilege, Oid grantee, Oid grantor);
-extern void queen_grant_delete(int32 queue_id, const char *privilege, Oid grantee);
+#define QUEEN_PRIVILEGES (QUEEN_PRIVILEGE_ADMIN + 1)
+
+/* In their order. */
+extern const char *const queen_privilege_names[QUEEN_PRIVILEGES];
+
+typedef struct QueenGrant
+{
+	QueenPrivilege privilege;
+	Oid			grantee;		/* ACL_ID_PUBLIC: everybody */
+} QueenGrant;
+
+extern QueenGrant *queen_grants_read(int32 queue_id, int *count);
+extern void queen_grant_insert(int32 queue_id, QueenPrivilege privilege, Oid grantee, Oid grantor);
+extern void queen_grant_delete(int32 queue_id, QueenPrivilege privilege, Oid grantee);
 
 #endif							/* QUEEN_GRANT_STORE_H */

@@ -26,6 +26,7 @@
 #include "lease.h"
 #include "locks.h"
 #include "queue.h"
+#include "queue_cache.h"
 
 #define NONCE_BYTES 6
 #define NONCES_AT_ONCE 32
@@ -172,7 +173,7 @@ lock_queues(QueenLease **leases, int n)
 		if (i == 0 || queue_id != leases[i - 1]->place->partition.queue_id)
 		{
 			queen_lock_queue(queue_id, ShareLock);
-			queue = queen_queue_by_id(queue_id);
+			queue = queen_queue_cached(queue_id);
 			if (queue)
 				queen_queue_check_rights(queue, QUEEN_PRIVILEGE_POP);
 		}

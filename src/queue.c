@@ -9,8 +9,9 @@
  * SECURITY DEFINER wrapper works as it does for tables.
  *
  * A session remembers the ids of the queues that it opened. It takes the lock
- * at once, if it need not wait, and reads the queue by id; if that has the name
- * and the caller has the rights, one look-up was enough.
+ * at once, if it need not wait, and asks for the queue by id, which is kept as
+ * well (queue_cache.c); if that has the name and the caller has the rights,
+ * nothing was read at all.
  *
  * Rights are those of the queue's owner and of its grants, whoever inherits
  * them. A role that no longer exists has none.
@@ -26,10 +27,10 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
-#include "grant_store.h"
 #include "locks.h"
 #include "probe.h"
 #include "queue.h"
+#include "queue_cache.h"
 #include "settings.h"
 
 /* Tells of a queue that is not there. */
@@ -41,21 +42,18 @@ queen_queue_report_unknown(const text *name)
 			 errmsg("queue \"%s\" does not exist", text_to_cstring(name))));
 }
 
-/* In the order of QueenPrivilege. */
-const char *const queen_privilege_names[QUEEN_PRIVILEGES] = {"push", "pop", "read", "admin"};
-
 /* Whether a role inherits one that a privilege was granted to. */
 static bool
 has_grant(const QueenQueue *queue, Oid role, QueenPrivilege privilege)
 {
-	Oid			grantee;
-	bool		found = queen_grant_first(queue->queue_id, queen_privilege_names[privilege], &grantee);
+	int			count;
+	QueenGrant *grants = queen_grants_cached(queue->queue_id, &count);
 
-	while (found)
+	for (int i = 0; i < count; i++)
 	{
-		if (grantee == ACL_ID_PUBLIC || has_privs_of_role(role, grantee))
+		if (grants[i].privilege == privilege &&
+			(grants[i].grantee == ACL_ID_PUBLIC || has_privs_of_role(role, grants[i].grantee)))
 			return true;
-		found = queen_grant_next(queue->queue_id, queen_privilege_names[privilege], &grantee);
 	}
 	return false;
 }
@@ -138,7 +136,7 @@ reopen_queue(const text *name, QueenPrivilege privilege)
 
 	if (queue_id <= 0 || !queen_try_lock_queue(queue_id))
 		return NULL;
-	queue = queen_queue_by_id(queue_id);
+	queue = queen_queue_cached(queue_id);
 	if (queue == NULL || !has_name(queue, name))
 	{
 		queen_unlock_queue(queue_id);

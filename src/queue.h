@@ -10,20 +10,8 @@
 
 #include "storage/lockdefs.h"
 
+#include "grant_store.h"
 #include "queue_store.h"
-
-/* What a role may be granted. Admin implies read; the owner has all. */
-typedef enum QueenPrivilege
-{
-	QUEEN_PRIVILEGE_PUSH,
-	QUEEN_PRIVILEGE_POP,		/* and all that consumers do */
-	QUEEN_PRIVILEGE_READ,
-	QUEEN_PRIVILEGE_ADMIN
-} QueenPrivilege;
-
-#define QUEEN_PRIVILEGES (QUEEN_PRIVILEGE_ADMIN + 1)
-
-extern const char *const queen_privilege_names[QUEEN_PRIVILEGES];
 
 extern QueenQueue *queen_queue_open(text *name, QueenPrivilege privilege);
 extern QueenQueue *queen_queue_open_to_push(text *name);
