@@ -88,6 +88,14 @@ RESET ROLE;
 DROP ROLE regress_queen_limits;
 RESET queen.max_transaction_locks;
 --
+-- No name that somebody chooses in one queue holds up another queue
+--
+BEGIN;
+SELECT (queen.push('limits', '1', 'made')).message_offset, queen.subscribe('limits', 'made');
+SELECT objsubid, bool_and(classid = (SELECT queue_id FROM queen.queue WHERE name = 'limits')) AS of_the_queue FROM pg_locks
+ WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND objsubid IN (20743, 20744) GROUP BY 1 ORDER BY 1;
+ROLLBACK;
+--
 -- How many messages one call takes or answers, and how large headers are
 --
 SET queen.max_batch = 3;
