@@ -112,7 +112,7 @@ run_tap() {
 show_tap_logs() {
 	local log
 	for log in "$work"/tap/tmp_check/log/regress_log_*; do
-		grep -qE 'not ok|died at|Bail out|timed out' "$log" 2>/dev/null || continue
+		grep -qE 'not ok|died at|error running|Bail out|timed out' "$log" 2>/dev/null || continue
 		say "-- ${log##*/}"
 		tail -n 40 "$log"
 	done

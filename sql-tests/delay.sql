@@ -30,7 +30,7 @@ SELECT queen.create_queue('later', partitions => 2);
 -- Scheduled: no offset, no partition made yet, nothing to pop.
 SELECT partition, message_offset, status, scheduled_id IS NOT NULL AS scheduled FROM queen.push('later', '{"b" : 1.0, "a":9007199254740993}', 'p', 'id 1', '{"h": "é"}', '1 hour');
 SELECT partition, message_offset, status, scheduled_id IS NOT NULL AS scheduled FROM queen.push('later', '\x00ff'::bytea, 'bytes', delay => '90 min');
-SELECT status FROM queen.push('later', '"soon"', 'p', delay => '1 s');
+SELECT status FROM queen.push('later', '"soon"', 'p', delay => '1 min');
 SELECT partition, message_offset, status, scheduled_id FROM queen.push('later', '"now"', 'p', delay => '0');
 SELECT partition, message_offset, status, scheduled_id FROM queen.push('later', '"now too"', 'p', delay => NULL);
 SELECT * FROM pg_temp.waits();

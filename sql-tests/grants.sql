@@ -98,6 +98,61 @@ RESET ROLE;
 SELECT pg_temp.as_role('queen_other', 'SELECT pg_temp.order_placed(1)'), pg_temp.as_role('queen_other', 'SELECT queen.push(''shop'', ''1'', ''orders'')');
 
 --
+-- The owner's rights end with the call, however that ends
+--
+SELECT queen.grant('shop', 'queen_other', '{push,pop}');
+CREATE FUNCTION pg_temp.who() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called as %', CASE WHEN current_user = tg_argv[0] THEN 'the owner of the table' ELSE current_user END; END $$;
+SELECT relowner::regrole AS table_owner FROM pg_class WHERE oid = 'queen.segment'::regclass \gset
+-- What a call ends in, who the current user is then, and whether the tables are closed to him.
+CREATE FUNCTION pg_temp.after(command text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	BEGIN
+		EXECUTE command;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN SQLERRM || ', then ' || current_user || ' ' || pg_temp.fails('SELECT FROM queen.segment');
+	END;
+	RETURN current_user || ' ' || pg_temp.fails('SELECT FROM queen.segment');
+END $$;
+CREATE TRIGGER who BEFORE INSERT ON queen.segment FOR EACH ROW WHEN (current_setting('queen_test.who', true) = 'yes') EXECUTE FUNCTION pg_temp.who(:'table_owner');
+BEGIN;
+SET LOCAL ROLE queen_other;
+SELECT pg_temp.after(command) FROM unnest(array['SELECT queen.push(''shop'', ''1'')', 'SELECT queen.push(''shop'', ''{'')', 'SELECT queen.push(''none'', ''1'')', 'SELECT queen.pop(''shop'', batch => 0)']) command;
+SET LOCAL queen_test.who = 'yes';
+SELECT pg_temp.after(command) FROM unnest(array['SELECT queen.push(''shop'', ''1'')', 'SELECT queen.push_batch(''shop'', ''[1]'')', 'SELECT queen.push_items(''shop'', ''[{"payload": 1}]'')', 'SELECT queen.pop(''shop'')']) command;
+-- The same by a savepoint, by a result that is not read to its end, at the commit, and where it is cancelled.
+SAVEPOINT here;
+\set VERBOSITY sqlstate
+SELECT queen.push('shop', '1');
+ROLLBACK TO here;
+SELECT current_user, pg_temp.fails('SELECT FROM queen.segment');
+SET LOCAL queen_test.who = 'no';
+DECLARE half CURSOR FOR SELECT payload FROM queen.pop('shop', 'half', auto_ack => true);
+FETCH 1 FROM half;
+SELECT current_user, pg_temp.fails('SELECT FROM queen.segment');
+CLOSE half;
+SELECT current_user, pg_temp.fails('SELECT FROM queen.segment');
+ROLLBACK;
+SET ROLE queen_other;
+SET queen_test.who = 'yes';
+BEGIN;
+SELECT queen.push_deferred('shop', '1');
+COMMIT;
+SELECT current_user, pg_temp.fails('SELECT FROM queen.segment');
+RESET queen_test.who;
+BEGIN;
+SELECT queen.push_deferred('shop', '1');
+COMMIT;
+SELECT current_user, pg_temp.fails('SELECT FROM queen.segment');
+SET statement_timeout = '100ms';
+SELECT queen.pop('shop', 'nothing', subscription_mode => 'new', wait => '1 min');
+\set VERBOSITY default
+RESET statement_timeout;
+SELECT current_user, pg_temp.fails('SELECT FROM queen.segment');
+RESET ROLE;
+DROP TRIGGER who ON queen.segment;
+SELECT queen.revoke('shop', 'queen_other', '{push,pop}');
+
+--
 -- Views show what the reader may read
 --
 SELECT queen.grant('shop', 'queen_app', '{push,pop}'), queen.grant('shop', 'queen_other', '{read}');

@@ -235,7 +235,19 @@ BEGIN
 		EXECUTE format('CREATE OPERATOR hostile.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = hostile.steal%s)', o.oprname, o.l, o.r, o.n);
 	END LOOP;
 END $$;
-CREATE FUNCTION hostile.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
+-- Every function of these types, pg_catalog's and queen's own, with the same arguments.
+DO $$
+DECLARE
+	f record;
+	types oid[] := '{int2,int4,int8,numeric,float8,text,name,bool,timestamptz,interval,uuid,uuid[],text[],int8[],bytea,json,jsonb,jsonpath,oid,regclass,regrole,int8range,int8multirange,queen.payload}'::regtype[];
+BEGIN
+	FOR f IN SELECT proname, proargtypes::oid[] AS arguments, prorettype::regtype AS result, proretset FROM pg_proc
+			  WHERE pronamespace IN ('pg_catalog'::regnamespace, 'queen'::regnamespace) AND prokind = 'f' AND proargtypes::oid[] <@ types AND prorettype = ANY (types || 'void'::regtype::oid) LOOP
+		EXECUTE format('CREATE OR REPLACE FUNCTION hostile.%I(%s) RETURNS %s %s LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION $m$called$m$; END''',
+					   f.proname, array_to_string(f.arguments::regtype[], ', '), CASE WHEN f.proretset THEN 'SETOF' END, f.result);
+	END LOOP;
+END $$;
+SELECT count(*) > 500 AS many, bool_or(proname = 'clock_timestamp') AS clock, bool_or(proname = 'ack') AS ack FROM pg_proc WHERE pronamespace = 'hostile'::regnamespace;
 CREATE FUNCTION hostile.unnest(int8multirange) RETURNS SETOF int8range LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE FUNCTION hostile.sum(bigint) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'called'; END $$;
 CREATE TABLE hostile.queue_grant (LIKE queen.queue_grant);

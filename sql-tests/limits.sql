@@ -79,9 +79,44 @@ SELECT count(*) FROM queen.ack_leases((SELECT array_agg(lease) FROM (SELECT leas
 CREATE ROLE regress_queen_limits;
 SET ROLE regress_queen_limits;
 SET queen.max_transaction_locks = 1000;
+SET queen.max_partition_locks = 1000;
+SET queen.max_message_bytes = 1024;
+SET queen.max_headers_bytes = 64;
+SET queen.max_batch = 10;
+SET queen.max_pop_wait = 10;
 RESET ROLE;
 DROP ROLE regress_queen_limits;
 RESET queen.max_transaction_locks;
+--
+-- No name that somebody chooses in one queue holds up another queue
+--
+BEGIN;
+SELECT (queen.push('limits', '1', 'made')).message_offset, queen.subscribe('limits', 'made');
+SELECT objsubid, bool_and(classid = (SELECT queue_id FROM queen.queue WHERE name = 'limits')) AS of_the_queue FROM pg_locks
+ WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND objsubid IN (20743, 20744) GROUP BY 1 ORDER BY 1;
+ROLLBACK;
+--
+-- How many messages one call takes or answers, and how large headers are
+--
+SET queen.max_batch = 3;
+SELECT messages FROM queen.push_batch('limits', '[1, 2, 3]', 'batch');
+SELECT messages FROM queen.push_batch('limits', '[1, 2, 3, 4]', 'batch');
+SELECT count(*) FROM queen.push_items('limits', pg_temp.items(1, 3));
+SELECT count(*) FROM queen.push_items('limits', pg_temp.items(1, 4));
+RESET queen.max_batch;
+SELECT messages FROM queen.push_batch('limits', '[4, 5, 6, 7]', 'batch');
+SET queen.max_batch = 3;
+SELECT string_agg(payload::text, ' ' ORDER BY message_offset) FROM queen.pop('limits', 'batch', partition => 'batch', auto_ack => true);
+SELECT string_agg(payload::text, ' ' ORDER BY message_offset) FROM queen.pop('limits', 'batch', 1000000, 'batch', auto_ack => true);
+SELECT string_agg(payload::text, ' ' ORDER BY message_offset) FROM queen.pop('limits', 'batch', 1000000, 'batch', auto_ack => true);
+SELECT string_agg(payload::text, ' ' ORDER BY message_offset) FROM queen.read('limits', 'batch', 1, 1000000);
+RESET queen.max_batch;
+SET queen.max_headers_bytes = 64;
+SELECT message_offset FROM queen.push('limits', '1', 'headers', headers => jsonb_build_object('h', repeat('x', 55)));
+SELECT message_offset FROM queen.push('limits', '1', 'headers', headers => jsonb_build_object('h', repeat('x', 56)));
+SELECT message_offset FROM queen.push_items('limits', json_build_array(json_build_object('payload', 1, 'headers', json_build_object('h', repeat('x', 56)))));
+SELECT queen.push_deferred('limits', '1', 'headers', headers => jsonb_build_object('h', repeat('x', 56)));
+RESET queen.max_headers_bytes;
 SELECT queen.drop_queue('limits', true);
 --
 -- The last offset and the last version, to which only a superuser's hand brings a row

@@ -170,7 +170,7 @@ SELECT * FROM pg_temp.kept('size');
 SELECT FROM queen.push('size', '0', 'many') \g /dev/null
 INSERT INTO queen.segment SELECT partition_id, n, s.created_at, 1, frames FROM queen.segment s JOIN queen.partition p USING (partition_id), generate_series(1, 5999) n WHERE p.name = 'many';
 SELECT queen.alter_queue('size', retention_bytes => 38000, retention => NULL);
-SELECT count(*) > 0 AS done FROM queen.maintain();
+DO $$BEGIN WHILE (SELECT bool_or(more) FROM queen.maintain()) LOOP COMMIT; END LOOP; END $$;
 SELECT * FROM pg_temp.kept('size') WHERE partition = 'many';
 SELECT queen.drop_queue('size', true);
 SELECT count(*) FROM queen.partition_size;

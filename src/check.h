@@ -13,7 +13,6 @@
 
 #define QUEEN_MAX_NAME_BYTES			255
 #define QUEEN_MAX_TRANSACTION_ID_BYTES	1024
-#define QUEEN_MAX_HEADERS_BYTES			(64 * 1024)
 
 /* "Not given", where NULL is a value or must not be taken for one. */
 #define QUEEN_NOT_GIVEN_INT4	PG_INT32_MIN

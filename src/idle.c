@@ -179,17 +179,19 @@ queen_idle_step(QueenPass *pass, int64 *done)
 	{
 		QueenPartitionAge after = {pass->at, pass->partition_id};
 		QueenPartitionAge found;
+		TimestampTz left = pass->left;
 
 		if (!queen_partition_idle(queue->queue_id, &after, idle_before(queue), &found))
 			return end_queue(pass, queue);
 		pass->at = found.at;
 		pass->partition_id = found.partition_id;
+		pass->left = Min(left, found.at);	/* also where it fails */
 		if (try_partition(pass, queue))
 		{
+			pass->left = left;
 			(*done)++;
 			return true;
 		}
-		pass->left = Min(pass->left, found.at);
 	}
 	return true;
 }

@@ -20,6 +20,8 @@
 #include "check.h"
 #include "compat.h"
 #include "items.h"
+#include "outgoing.h"
+#include "settings.h"
 
 /* Says in the context of any error which element it is about. */
 static void
@@ -78,13 +80,13 @@ queen_take_headers(QueenMessage *message, Jsonb *headers, int64 item)
 				 : errmsg("\"headers\" of element %lld must be a JSON object", (long long) item)));
 	initStringInfo(&json);
 	JsonbToCString(&json, &headers->root, VARSIZE(headers));
-	if (json.len > QUEEN_MAX_HEADERS_BYTES)
+	if (json.len > queen_max_headers_bytes)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 item < 0 ? errmsg("headers are too large")
 				 : errmsg("headers of element %lld are too large", (long long) item),
-				 errdetail("They have %d bytes, %d are allowed.", json.len,
-						   QUEEN_MAX_HEADERS_BYTES)));
+				 errdetail("They have %d bytes, \"queen.max_headers_bytes\" allows %d.",
+						   json.len, queen_max_headers_bytes)));
 	message->headers = json.data;
 	message->headers_len = (uint32_t) json.len;
 }
@@ -261,6 +263,7 @@ queen_parse_items(QueenPayload argument, uint32 *count)
 	items = palloc(sizeof(QueenItem) * room);
 	for (*count = 0; queen_slice_element(&slicer, &element); (*count)++)
 	{
+		queen_check_batch(*count);
 		if (*count == room)
 		{
 			room *= 2;

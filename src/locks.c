@@ -185,11 +185,19 @@ cursor_key(int64 partition_id, int16 group_number)
 	return ((uint64) partition_id << 16) | (uint16) group_number;
 }
 
-/* A name in a scope, hashed: two names that collide only wait for each other. */
+/*
+ * A name, hashed: two that collide only wait for each other. Names inside of a
+ * queue never collide with another queue's, as whoever chooses them may have
+ * rights on the one only.
+ */
 static uint64
-name_key(int32 scope, const char *name, int len)
+name_key(int32 queue_id, const char *name, int len)
 {
-	return hash_bytes_extended((const unsigned char *) name, len, (uint32) scope);
+	const unsigned char *bytes = (const unsigned char *) name;
+
+	if (queue_id == 0)
+		return hash_bytes_extended(bytes, len, 0);
+	return ((uint64) (uint32) queue_id << 32) | hash_bytes(bytes, len);
 }
 
 /* Shared by every verb, exclusive for drop. */

@@ -45,8 +45,13 @@
 
 PG_FUNCTION_INFO_V1(queen_maintain_by_hand);
 
-/* How long a pass lasts before the worker leaves the database again. */
+/*
+ * How long a pass lasts before the worker leaves the database again. Each step is
+ * run so many times all the same: else a machine on which they take long would
+ * find the next queue in each pass and never come to work on it.
+ */
 #define PASS_MS			1000
+#define LEAST_ROUNDS	16
 
 /* How often a pass that did nothing is noted. */
 #define NOTE_EVERY		(60 * USECS_PER_SEC)
@@ -328,6 +333,13 @@ keep_turn(StepRun *run, int number, bool over)
 	run->pass.walks->first_queue[number] = over ? run->pass.queue_id : 0;
 }
 
+/* Whether a pass goes on. */
+static bool
+has_time(int round, TimestampTz end)
+{
+	return round < LEAST_ROUNDS || GetCurrentTimestamp() < end;
+}
+
 /* The steps in turn, until none has more to do or time is up; false where queen is gone. */
 static bool
 run_all(StepRun *runs, bool *more, MemoryContext memory)
@@ -335,7 +347,7 @@ run_all(StepRun *runs, bool *more, MemoryContext memory)
 	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), PASS_MS);
 	bool		going_on = true;
 
-	while (going_on && GetCurrentTimestamp() < end)
+	for (int round = 0; going_on && has_time(round, end); round++)
 	{
 		going_on = false;
 		for (int i = 0; i < queen_nsteps; i++)
@@ -415,7 +427,7 @@ queen_maintain_by_hand(PG_FUNCTION_ARGS)
 		bool		nulls[3] = {false};
 
 		run->pass.by_hand = true;
-		while (run->active && GetCurrentTimestamp() < end)
+		for (int round = 0; run->active && has_time(round, end); round++)
 		{
 			CHECK_FOR_INTERRUPTS();
 			run_step(run);

@@ -59,6 +59,18 @@ queen_lane_for(const QueenQueue *queue, const QueenMessage *message)
 	return lane ? lane : queen_lane_in_turn(queue);
 }
 
+/* Refuses one message more than a call may bring. */
+void
+queen_check_batch(uint32 before)
+{
+	if (before >= (uint32) queen_max_batch)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many messages in one call"),
+				 errdetail("\"queen.max_batch\" allows %d.", queen_max_batch),
+				 errhint("Send them by several calls.")));
+}
+
 /* Refuses a body that is too large. */
 void
 queen_check_message_size(const QueenMessage *message, int64 item)

@@ -17,6 +17,7 @@
 extern QueenMessage queen_message_arguments(FunctionCallInfo fcinfo);
 
 /* Refuses a body that is too large; item is where it stands, or -1. */
+extern void queen_check_batch(uint32 before);
 extern void queen_check_message_size(const QueenMessage *message, int64 item);
 
 /* Lanes of messages that name none. */

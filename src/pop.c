@@ -334,6 +334,7 @@ take_limits(FunctionCallInfo fcinfo, QueenPop *pop)
 {
 	pop->messages_left = DatumGetInt32(queen_required(fcinfo, 2, "batch"));
 	queen_check_range(pop->messages_left, 1, MAX_BATCH, "batch");
+	pop->messages_left = Min(pop->messages_left, queen_max_batch);
 	pop->lease = 0;
 	if (!PG_ARGISNULL(4))
 		pop->lease = queen_check_interval(PG_GETARG_INTERVAL_P(4), false, "lease_time");

@@ -150,6 +150,7 @@ slice_bodies(QueenPayload payloads, uint32 *count)
 			.payload_len = (uint32_t) body.len
 		};
 
+		queen_check_batch(*count);
 		if (*count == room)
 		{
 			room *= 2;

@@ -18,6 +18,7 @@
 #include "message.h"
 #include "queue.h"
 #include "reader.h"
+#include "settings.h"
 #include "statement.h"
 
 #define MAX_MESSAGES	1000000
@@ -95,7 +96,8 @@ queen_read(PG_FUNCTION_ARGS)
 	queen_begin(NULL);
 	queue = queen_queue_open(queue_name, QUEEN_PRIVILEGE_READ);
 	if (queen_partition_by_name(queue->queue_id, partition_name, &partition))
-		read_messages((ReturnSetInfo *) fcinfo->resultinfo, &partition, from, max);
+		read_messages((ReturnSetInfo *) fcinfo->resultinfo, &partition, from,
+					  Min(max, queen_max_batch));
 	queen_end();
 
 	return (Datum) 0;

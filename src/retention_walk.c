@@ -196,19 +196,18 @@ static bool
 work_on(const QueenRetention *retention, QueenPass *pass, const QueenPartitionAge *place,
 		int64 *done)
 {
+	TimestampTz left = pass->left;
 	QueenRemoval removal;
-	QueenRemoved removed;
 
 	pass->at = place->at;
 	pass->partition_id = place->partition_id;
-	removed = try_partition(retention, pass, &removal);
-	if (removed != QUEEN_REMOVED_SOME)
+	pass->left = Min(left, place->at);	/* also where it fails */
+	if (try_partition(retention, pass, &removal) != QUEEN_REMOVED_SOME)
 	{
 		pass->looks++;
-		pass->left = Min(pass->left, place->at);
 		return false;
 	}
-	pass->left = Min(pass->left, removal.oldest_at);
+	pass->left = Min(left, removal.oldest_at);
 	if (removal.oldest_at == DT_NOEND)
 	{
 		QueenWalk  *walk = queen_walk(pass->walks, pass->queue_id);

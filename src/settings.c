@@ -23,6 +23,8 @@
 bool		queen_auto_create_queue = false;
 int			queen_deferred_buffer = 64 * 1024;
 int			queen_dedup_memory = 32 * 1024;
+int			queen_max_batch = 1000000;
+int			queen_max_headers_bytes = 64 * 1024;
 int			queen_max_message_bytes = 64 * 1024 * 1024;
 int			queen_max_partition_locks = 64;
 int			queen_max_transaction_locks = 0;
@@ -145,6 +147,20 @@ queen_define_settings(void)
 							&queen_fusion_idle,
 							queen_fusion_idle, 0, INT_MAX,
 							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.max_batch",
+							"Sets the number of messages that one call takes or answers.",
+							"A push of more is refused, a pop or a read answers no more.",
+							&queen_max_batch,
+							1000000, 1, 1000000,
+							PGC_SUSET, 0, NULL, NULL, NULL);
+
+	DefineCustomIntVariable("queen.max_headers_bytes",
+							"Sets the largest headers that a push takes, as text.",
+							NULL,
+							&queen_max_headers_bytes,
+							64 * 1024, 64, 1024 * 1024,
+							PGC_SUSET, GUC_UNIT_BYTE, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("queen.max_message_bytes",
 							"Sets the largest message body that a push takes.",

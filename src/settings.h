@@ -11,6 +11,8 @@
 extern bool queen_auto_create_queue;
 extern int	queen_deferred_buffer;
 extern int	queen_dedup_memory;
+extern int	queen_max_batch;
+extern int	queen_max_headers_bytes;
 extern int	queen_max_message_bytes;
 extern int	queen_max_partition_locks;
 extern int	queen_max_transaction_locks;

@@ -1,6 +1,7 @@
 # Dump and restore: pg_dump into a fresh database, pg_dumpall into a fresh
-# cluster. All tables and sequences of the extension come back, owners too, and
-# work goes on: offsets, new ids, cursors, leases.
+# cluster, pg_upgrade of the cluster itself. All tables and sequences of the
+# extension come back, owners and grants too, and work goes on: offsets, new ids,
+# cursors, leases.
 
 use strict;
 use warnings;
@@ -34,6 +35,8 @@ $node->safe_psql('postgres', q{
 	SELECT queen.reject(lease) FROM queen.pop('work', 'h', partition => 'q', batch => 1);
 	SELECT queen.redrive('work', filter => '$.error == "another"');
 	SELECT queen.create_queue('known');
+	SELECT queen.grant('work', 'Bob''s', '{pop,admin}');
+	SELECT queen.grant('known', 'public', '{push}');
 	SELECT queen.push('known', '"later"', 'delayed', 'id-2', delay => '1 day');
 	SELECT count(*) FROM queen.push_items('known', (SELECT jsonb_agg(jsonb_build_object('payload', n, 'partition', 'p', 'transactionId', 'id ' || n)) FROM generate_series(1, 10000) n));
 	SELECT queen.push('known', '1', 'p', 'recent');
@@ -70,7 +73,7 @@ sub content
 
 my $before = content($node, 'postgres');
 like($before, qr/^queen\.$_$/m, "$_ is marked for dump")
-  foreach ('queue', 'partition', 'segment', 'consumer_group', 'cursor', 'dead_letter', 'dead_letter_log', 'scheduled', 'dedup', 'dedup_run',
+  foreach ('queue', 'queue_grant', 'partition', 'segment', 'consumer_group', 'cursor', 'dead_letter', 'dead_letter_log', 'scheduled', 'dedup', 'dedup_run',
 	'dedup_due', 'scheduled_scheduled_id_seq', 'queue_queue_id_seq',
 	'partition_partition_id_seq', 'consumer_group_group_id_seq', 'dead_letter_dead_letter_id_seq');
 
@@ -96,6 +99,9 @@ sub go_on
 	is($ask->(q{SELECT queue, owner, paused FROM queen.queues ORDER BY 1}), qq{aside|"Bob's"|t\nknown|alice|f\nwork|alice|f},
 		"$name: owners are kept");
 	is($ask->(q{SET ROLE alice; SELECT queen.push('aside', '1')}), '42501', "$name: and mean what they meant");
+	is($ask->(q{SELECT queue, role, privilege, grantor FROM queen.grants ORDER BY 1, 3}),
+		qq{known|public|push|alice\nwork|"Bob's"|admin|alice\nwork|"Bob's"|pop|alice}, "$name: so are grants");
+	is($ask->(q{SET ROLE "Bob's"; SELECT queen.resume_queue('work'); SELECT queen.push('work', '1')}), '42501', "$name: and no more");
 	is($ask->(qq{SELECT queen.push('work', '"p5"', 'p'), queen.push('aside', '1')}), '(p,5,queued,)|(Default,2,queued,)',
 		"$name: offsets go on");
 	is($ask->(q{SELECT queen.push('work', '"n0"', 'new')}), '(new,0,queued,)', "$name: a new partition is made");
@@ -188,7 +194,19 @@ $other->start;
 $other->command_checks_all([ 'psql', '-Xq', '-d', $other->connstr('postgres'), '-f', "$dump.all" ], 0, [qr/^/],
 	[qr/^(?!.*ERROR:(?!\s+role "\S+" already exists))/s], 'restore of the cluster');
 go_on($other, 'postgres', 'cluster');
-
 $other->stop;
+
+# The cluster's own files, by pg_upgrade. Numbers of roles may stand in a table that it carries over, not those of tables or types.
+my $new = PostgreSQL::Test::Cluster->new('new');
+my $bin = $node->config_data('--bindir');
+$new->init(extra => [ '--encoding=UTF8', '--no-locale' ]);
+configure($new);
 $node->stop;
+chdir $node->basedir;
+command_ok([ 'pg_upgrade', '--no-sync', '-b', $bin, '-B', $bin, '-d', $node->data_dir, '-D', $new->data_dir,
+		'-p', $node->port, '-P', $new->port, '-s', $node->host ], 'pg_upgrade');
+$new->start;
+go_on($new, 'postgres', 'upgrade');
+
+$new->stop;
 done_testing();
