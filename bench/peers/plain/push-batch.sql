@@ -1,2 +1,1 @@
--- A JSON array, each element a row.
 INSERT INTO plain (payload) SELECT value FROM json_array_elements(:payloads);
