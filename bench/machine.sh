@@ -22,7 +22,7 @@ package_version() { sed -nE 's/^ *"version": *"([^"]*)".*/\1/p' "$node/node_modu
 # One line for each side's version.
 versions() {
 	local package
-	say "* PostgreSQL $(sql -c 'SHOW server_version'), queen $(sql -c "SELECT default_version FROM pg_available_extensions WHERE name = 'queen'")"
+	say "* PostgreSQL $(sql -c 'SHOW server_version'), queen $(sed -nE "s/^default_version = '(.*)'/\1/p" "$root/queen.control")"
 	[[ " ${available[*]} " != *" pgq "* ]] || say "* PgQ $(sql -c "SELECT default_version FROM pg_available_extensions WHERE name = 'pgq'")"
 	[[ -z $redis_server ]] || say "* Redis $("$redis_server" --version | sed -nE 's/.* v=([^ ]+).*/\1/p'), one append to the file flushed before each answer"
 	[[ -n $node ]] || return 0
