@@ -11,10 +11,12 @@ settings() {
 	[[ $mode != smoke ]] || say "fsync = off"
 }
 
-# What a flush of the disk costs, by the server's own test.
-flush_time() {
-	as_server "$bindir/pg_test_fsync" -s 1 -f "$work/bench/flush" 2>/dev/null |
-		awk '/^ *fdatasync/ {print $(NF - 1), $NF; exit}'
+# Sets $flush, what a flush of the disk costs, by the server's own test, and how
+# many small pops may be done in a second then.
+measure_flush() {
+	flush=$(as_server "$bindir/pg_test_fsync" -s 1 -f "$work/bench/flush" 2>/dev/null |
+		awk '/^ *fdatasync/ {print $(NF - 1); exit}')
+	pops_a_second=$(calculate "int(1000000 / (${flush:-0} + 200))")
 }
 
 package_version() { sed -nE 's/^ *"version": *"([^"]*)".*/\1/p' "$node/node_modules/$1/package.json" | head -n 1; }
@@ -32,7 +34,7 @@ versions() {
 describe_machine() {
 	say "* processor: $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1), $cpus of them;" \
 		"memory: $(awk '/^MemTotal/ {printf "%.1f GB", $2 / 1048576}' /proc/meminfo); file system: $(df --output=fstype "$work" | tail -n 1)"
-	say "* one fdatasync (pg_test_fsync): $(flush_time)"
+	say "* one fdatasync (pg_test_fsync): $flush µs"
 	versions
 	say "* fsync $(sql -c 'SHOW fsync'), shared_buffers $(sql -c 'SHOW shared_buffers'), max_wal_size $(sql -c 'SHOW max_wal_size')," \
 		"checkpoint_timeout $(sql -c 'SHOW checkpoint_timeout'), the rest as installed"

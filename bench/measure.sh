@@ -13,7 +13,7 @@ set_point() {
 	if ((messages > 0)); then
 		pops=$((messages / batch)) fill=$messages
 	else
-		pops=$((transactions > 0 ? transactions : seconds * 3000 / (1 + batch / 200)))
+		pops=$((transactions > 0 ? transactions : seconds * pops_a_second / (1 + batch / 200)))
 		fill_evenly
 	fi
 	pops=$(((pops + clients - 1) / clients))

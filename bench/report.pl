@@ -140,7 +140,7 @@ sub rows_of_peers {
 	return @rows;
 }
 
-sub show_x { my ($x) = @_; return $x =~ /^[0-9]+$/ ? show_count($x) : $x; }
+sub show_x { my ($x) = @_; return $x =~ /^[0-9]+$/ ? show_count($x) : $x =~ /^[0-9.]+$/ ? sprintf('%.2g', $x) : $x; }
 sub show_count { my ($n) = @_; 1 while $n =~ s/^(\d+)(\d{3})/$1,$2/; return $n; }
 
 # Each side against itself, at the first value of what varies.

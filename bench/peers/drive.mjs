@@ -26,12 +26,13 @@ const order = () => {
 };
 const orders = (n) => Array.from({ length: n }, order);
 
-// Every client repeats a step until time is up or there were enough; answers messages and seconds.
+// Every client repeats a step until there were enough or, if there is an end, time
+// is up; answers messages and seconds.
 async function repeat(clients, step, wanted = Infinity) {
-	const began = now(), end = began + task.seconds * 1000;
+	const began = now(), end = kind === 'fan' ? Infinity : began + task.seconds * 1000;
 	let steps = 0, messages = 0;
 	await Promise.all(Array.from({ length: clients }, async (_, client) => {
-		while (steps < wanted && (wanted !== Infinity || now() < end)) {
+		while (steps < wanted && now() < end) {
 			steps++;
 			const n = await step(client);
 			if (n === 0) break;
