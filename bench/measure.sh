@@ -2,6 +2,8 @@
 # makes the side anew, does its work, and counts; it leaves its figures in
 # $rate (messages/s), $cpu, $wal, $disk (of a message), $p50, $p99, $ms.
 
+# $few, for --smoke, is how many transactions a client does; 0: as many as time allows.
+#
 # The point of a question at which is measured: defaults, then what its pairs say.
 set_point() {
 	local pair
@@ -13,11 +15,11 @@ set_point() {
 	if ((messages > 0)); then
 		pops=$((messages / batch)) fill=$messages
 	else
-		pops=$((transactions > 0 ? transactions : seconds * pops_a_second / (1 + batch / 200)))
+		pops=$((few > 0 ? few : seconds * pops_a_second / (1 + batch / 200)))
 		fill_evenly
 	fi
 	pops=$(((pops + clients - 1) / clients))
-	transactions_each=$((messages > 0 ? pops : transactions))
+	transactions_each=$((messages > 0 ? pops : few))
 	((segment >= batch || batch % segment == 0)) || segment=$batch
 	point=
 	for pair in clients batch bytes partitions groups spread segment messages pops fill seconds transactions_each; do
