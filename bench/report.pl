@@ -128,17 +128,23 @@ sub pair_cells {
 
 sub rows_of_peers {
 	my ($question, $data, $metric) = @_;
-	my @rows = ("| $axis{$question->{vary}} | queen and the other | ratio | queen | the other | ratio, commit off | queen, off | the other, off |", '|---|---|---|---|---|---|---|---|');
+	my @commits = commits($data);
+	my @rows = head($axis{ $question->{vary} }, 'of', map { ("ratio$_", "queen$_", "the other$_") } map { $_ eq 'on' ? '' : ', commit off' } @commits);
 	for my $x (@{ $data->{xs} }) {
 		for my $pair (pairs(@{ $data->{sides} })) {
-			my @cells = map { pair_cells($data, $_, $x, $metric, @$pair) } qw(on off);
+			my @cells = map { pair_cells($data, $_, $x, $metric, @$pair) } @commits;
 			next if !grep { length } @cells;
-			push @rows, join ' | ', '| ' . (show_x($x)), name_of($pair->[0]) . ', ' . name_of($pair->[1]), @cells;
-			$rows[-1] .= ' |';
+			push @rows, row(show_x($x), name_of($pair->[0]) . ' / ' . name_of($pair->[1]), @cells);
 		}
 	}
 	return @rows;
 }
+
+# The settings of synchronous_commit that were tried.
+sub commits { my ($data) = @_; return grep { $data->{runs}{$_} } qw(on off); }
+
+sub row { return '| ' . join(' | ', @_) . ' |'; }
+sub head { return (row(@_), '|' . '---|' x @_); }
 
 sub show_x { my ($x) = @_; return $x =~ /^[0-9]+$/ ? show_count($x) : $x =~ /^[0-9.]+$/ ? sprintf('%.2g', $x) : $x; }
 sub show_count { my ($n) = @_; 1 while $n =~ s/^(\d+)(\d{3})/$1,$2/; return $n; }
@@ -146,12 +152,13 @@ sub show_count { my ($n) = @_; 1 while $n =~ s/^(\d+)(\d{3})/$1,$2/; return $n; 
 # Each side against itself, at the first value of what varies.
 sub rows_of_start {
 	my ($question, $data, $metric) = @_;
-	my @rows = ("| $axis{$question->{vary}} | side | ratio to the first | figure | ratio, commit off | figure, off |", '|---|---|---|---|---|---|');
+	my @commits = commits($data);
+	my @rows = head($axis{ $question->{vary} }, 'side', map { ("ratio to the first$_", "figure$_") } map { $_ eq 'on' ? '' : ', commit off' } @commits);
 	my $first = $data->{xs}[0];
 	for my $side (@{ $data->{sides} }) {
 		for my $x (@{ $data->{xs} }) {
-			my @cells = map { my $of = $data->{runs}{$_}{$side}; (relative($of, $x, $first, $metric), spread($of->{$x}{$metric})) } qw(on off);
-			push @rows, '| ' . join(' | ', show_x($x), name_of($side), @cells) . ' |';
+			my @cells = map { my $of = $data->{runs}{$_}{$side}; (relative($of, $x, $first, $metric), spread($of->{$x}{$metric})) } @commits;
+			push @rows, row(show_x($x), name_of($side), @cells);
 		}
 	}
 	return @rows;
