@@ -45,6 +45,7 @@ ask_held() {
 	local side began quarter turn=1 snapshots=()
 	local -A held_pushed held_popped
 	set_point $fixed
+	transactions_each=$few
 	for side in "${sides[@]}"; do
 		begin_run
 		begin_mixed

@@ -20,7 +20,6 @@ set_point() {
 	fi
 	pops=$(((pops + clients - 1) / clients))
 	transactions_each=$((messages > 0 ? pops : few))
-	((segment >= batch || batch % segment == 0)) || segment=$batch
 	point=
 	for pair in clients batch bytes partitions groups spread segment messages pops fill seconds transactions_each; do
 		point+="$pair=${!pair} "
