@@ -1,0 +1,2 @@
+SELECT count(pgq.insert_event('bench', 'order', value::text)) FROM json_array_elements(:payloads);
+SELECT pgq.ticker('bench');

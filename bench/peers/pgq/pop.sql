@@ -1,0 +1,5 @@
+BEGIN;
+SELECT pgq.next_batch('bench', 'g0') AS batch_id \gset
+SELECT ev_id, ev_data FROM pgq.get_batch_events(:batch_id);
+SELECT pgq.finish_batch(:batch_id);
+COMMIT;

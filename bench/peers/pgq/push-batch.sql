@@ -1,0 +1,1 @@
+SELECT count(pgq.insert_event('bench', 'order', value::text)) FROM json_array_elements(:payloads);

@@ -1,0 +1,3 @@
+DELETE FROM plain
+ WHERE id IN (SELECT id FROM plain ORDER BY id FOR UPDATE SKIP LOCKED LIMIT :batch)
+RETURNING id, payload;

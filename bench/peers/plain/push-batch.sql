@@ -1,0 +1,1 @@
+INSERT INTO plain (payload) SELECT value FROM json_array_elements(:payloads);

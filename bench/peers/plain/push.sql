@@ -1,0 +1,1 @@
+INSERT INTO plain (payload) VALUES (:payload);

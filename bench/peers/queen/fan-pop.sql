@@ -1,0 +1,1 @@
+SELECT partition, message_offset, payload FROM queen.pop('bench', 'g' || :client_id, :batch, auto_ack => true);

@@ -1,0 +1,2 @@
+\set p random(1, :partitions)
+SELECT queen.push('bench', :payload, :p);

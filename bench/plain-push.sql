@@ -1,3 +1,0 @@
--- One row.
-\set p random(1, :partitions)
-INSERT INTO plain (payload) VALUES (:payload);
