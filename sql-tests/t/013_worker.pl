@@ -201,6 +201,17 @@ is($node->safe_psql('second', q{SELECT messages FROM queen.partitions WHERE part
 $node->safe_psql('second', 'SELECT queen.worker_start()');
 serves($node, 'second', 'until the worker is started anew');
 
+# What failed is tried again when its hold ends, though the walk went on behind it: not only when all is looked at anew.
+$node->safe_psql('second', q{
+	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END $$;
+	SELECT queen.create_queue('refused', retention => '3 s');
+	SELECT queen.push('refused', '1', 'failing');
+	CREATE TRIGGER refuse BEFORE UPDATE ON queen.partition FOR EACH ROW WHEN (OLD.name = 'failing') EXECUTE FUNCTION refuse();
+});
+ok($node->poll_query_until('second', q{SELECT failures = 1 AND error = 'refused' FROM queen.worker_status WHERE step = 'retention'}), 'a partition fails');
+$node->safe_psql('second', 'DROP TRIGGER refuse ON queen.partition');
+ok($node->poll_query_until('second', q{SELECT messages = 0 FROM queen.partitions WHERE queue = 'refused'}), 'and is done after its hold');
+
 # Stopped by SQL, over a restart. The others are not.
 $node->safe_psql('second', 'SELECT queen.worker_stop()');
 $node->restart;
