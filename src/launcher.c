@@ -60,6 +60,7 @@ typedef struct Database
 	TimestampTz due;			/* of the next visit */
 	TimestampTz ended_at;		/* the last one */
 	bool		due_soon;		/* something came while a worker was there */
+	bool		anew;			/* as if new, said while one was there */
 	BackgroundWorkerHandle *in; /* NULL: no worker is there */
 	int			post;
 } Database;
@@ -228,16 +229,19 @@ end_visit(Database *database)
 		database->misses = 0;
 	if (visit != QUEEN_VISIT_FAILED && visit != QUEEN_VISIT_AWAY)
 	{
-		database->visited = true;
+		database->visited = !database->anew;
 		database->has_queen = visit != QUEEN_VISIT_ABSENT;
 	}
 	database->ended_at = GetCurrentTimestamp();
 	database->due = visit == QUEEN_VISIT_MORE ? database->ended_at :
 		pause_after(database->misses);
-	if (visit != QUEEN_VISIT_DONE)
-		return;
-	come_again(database, database->due_soon ? 0 : posts[database->post].walks.next_due_at);
-	database->due_soon = false;
+	if (database->anew)
+		memset(&posts[database->post].walks, 0, sizeof(QueenWalks));
+	if (database->anew || database->due_soon)
+		come_again(database, 0);
+	else if (visit == QUEEN_VISIT_DONE)
+		come_again(database, posts[database->post].walks.next_due_at);
+	database->anew = database->due_soon = false;
 }
 
 /* Looks which visits have ended; answers how many go on. */
@@ -422,6 +426,7 @@ hurry(void)
 		database->due = 0;
 		database->misses = 0;
 		database->visited = false;
+		database->anew = database->in != NULL;
 	}
 }
 

@@ -39,14 +39,17 @@ static bool look_again = false;
 /* Found before the commit, as nothing may fail after it; 0: nobody is told. */
 static int	launcher_pid = 0;
 
-/* The launcher, or 0. */
+/*
+ * The launcher, or 0. That there is none is not remembered: it may come at once,
+ * and begin with a visit that sees nothing of what is told now.
+ */
 static int
 find_launcher(TimestampTz now)
 {
 	static int	pid = 0;
 	static TimestampTz found_at = 0;
 
-	if (found_at > now || TimestampDifferenceExceeds(found_at, now, PID_AGE_MS))
+	if (pid == 0 || found_at > now || TimestampDifferenceExceeds(found_at, now, PID_AGE_MS))
 	{
 		pid = queen_process_pid(QUEEN_LAUNCHER, InvalidOid);
 		found_at = now;

@@ -79,4 +79,19 @@ is($node->safe_psql('postgres', q{
 			  FROM queen.pop('crash', 'g', 10000, auto_ack => true)) p
 }), '4000|4000|t', 'each once, in order');
 
+# A session that found no launcher tells the one that was started since.
+my $other = queen_node('other', q{
+	shared_preload_libraries = ''
+	queen.naptime = 1h
+});
+$other->safe_psql('postgres', q{
+	SELECT queen.create_queue('late');
+	SELECT queen.push('late', '1', 'p', delay => '10 min');
+	SELECT queen.start_worker();
+	DO $$ BEGIN WHILE (SELECT max(last_run_at) FROM queen.worker_status) IS NULL LOOP COMMIT; END LOOP; END $$;
+	SELECT queen.push('late', '2', 'q', delay => '100 ms');
+});
+ok($other->poll_query_until('postgres', q{SELECT count(*) = 1 FROM queen.partitions WHERE queue = 'late' AND next_offset = 1}),
+	'a launcher that came later is told');
+
 done_testing();
