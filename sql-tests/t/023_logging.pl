@@ -33,6 +33,13 @@ my $node = queen_node('main', q{
 	queen.deferred_buffer = 64kB
 });
 
+# From 16 on auto_explain logs parameters, if it is not told otherwise.
+if ($node->pg_version >= 16)
+{
+	$node->append_conf('postgresql.conf', 'auto_explain.log_parameter_max_length = 0');
+	$node->reload;
+}
+
 my $secret = 'hunter2';
 
 # A call whose arguments travel as parameters. Answers what pgbench said.
