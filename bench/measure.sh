@@ -27,10 +27,12 @@ set_point() {
 	export clients batch bytes partitions groups segment pops fill seconds transactions_each
 }
 
-# More than the pops take, in whole batches for each partition, so that all are full.
+# More than the pops take, in whole batches for each partition, so that all are
+# full: also where several clients do not take evenly from all.
 fill_evenly() {
-	local unit=$((batch > 100 ? batch : 100))
-	fill=$(((pops * batch / spread / unit + 2) * unit * spread))
+	local unit=$((batch > 100 ? batch : 100)) taken=$((pops * batch))
+	((clients == 1)) || taken=$((taken * 5 / 4))
+	fill=$(((taken / spread / unit + 2) * unit * spread))
 }
 
 # Empty, then with what all kinds need.
