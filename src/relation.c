@@ -59,18 +59,23 @@ Oid
 queen_find_relation(const char *name)
 {
 	int			slot = murmurhash32((uint32) (uintptr_t) name) % KNOWN;
+	uint64		before;
 	Oid			id;
 
 	if (known[slot].name == name)
 		return known[slot].id;
 	listen_to_changes();
+	before = generation;
 	id = get_relname_relid(name, get_namespace_oid("queen", false));
 	if (!OidIsValid(id))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation \"queen.%s\" does not exist", name)));
-	known[slot].name = name;
-	known[slot].id = id;
+	if (generation == before)	/* else it may be stale already */
+	{
+		known[slot].name = name;
+		known[slot].id = id;
+	}
 
 	return id;
 }

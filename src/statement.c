@@ -71,7 +71,9 @@ find_tables_owner(void)
 	Oid			owner;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relation);
+		ereport(ERROR,			/* dropped since, and not locked yet */
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"queen.segment\" does not exist")));
 	tables_id = relation;
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
