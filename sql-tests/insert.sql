@@ -35,6 +35,17 @@ SELECT messages FROM queen.push_batch('i', (SELECT json_agg(md5(n::text)) FROM g
 SELECT count(*) FROM queen.pop('i', partition => 'large', batch => 2000)
  WHERE payload #>> '{}' = md5((message_offset + 1)::text);
 
+-- From 1,000 bytes on they are compressed, and stay in the table up to a page of
+-- it; what does not get smaller stays as it is.
+SELECT pg_relation_size(reltoastrelid) AS outside FROM pg_class WHERE oid = 'queen.segment'::regclass \gset
+SELECT FROM unnest('{10,30,100}'::int[]) AS n, queen.push_batch('i', (SELECT json_agg('{"answer": 42}'::json) FROM generate_series(1, n))::text, n::text)
+\; SELECT FROM queen.push('i', to_json((SELECT string_agg(md5(n::text), '') FROM generate_series(1, 100) AS n)), 'noise') \g /dev/null
+SELECT p.name, octet_length(frames) AS bytes, pg_column_size(frames) < octet_length(frames) AS smaller, pg_column_compression(frames) IS NOT NULL AS compressed
+  FROM queen.segment JOIN queen.partition AS p USING (partition_id) JOIN queen.queue AS q USING (queue_id)
+ WHERE q.name = 'i' AND p.name IN ('10', '30', '100', 'noise') ORDER BY 2;
+SELECT pg_relation_size(reltoastrelid) - :outside AS more_outside FROM pg_class WHERE oid = 'queen.segment'::regclass;
+SELECT count(*), min(payload::text), max(payload::text) FROM queen.pop('i', partition => '100', batch => 1000);
+
 -- A savepoint that is rolled back takes the row along.
 BEGIN;
 SAVEPOINT s;

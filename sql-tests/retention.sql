@@ -158,12 +158,13 @@ SELECT (SELECT sum(pg_column_size(frames)) FROM queen.segment JOIN queen.partiti
   FROM queen.partition_size z JOIN queen.partition n USING (partition_id) WHERE n.name = 'p';
 -- The count goes on after a purge, and after another rule has removed something.
 SELECT queen.purge('size');
-SELECT FROM queen.push('size', to_jsonb(repeat('x', 1290)), 'p') \; SELECT FROM queen.push('size', to_jsonb(repeat('x', 1290)), 'p') \g /dev/null
+SELECT left(string_agg(md5(i::text), ''), 1290) AS noise FROM generate_series(1, 41) AS i \gset
+SELECT FROM queen.push('size', to_jsonb(:'noise'::text), 'p') \; SELECT FROM queen.push('size', to_jsonb(:'noise'::text), 'p') \g /dev/null
 SELECT * FROM pg_temp.retain('size');
 SELECT queen.alter_queue('size', retention => '1 hour');
 SELECT pg_temp.age('size', '{2 h}');
 SELECT * FROM pg_temp.retain('size');
-SELECT FROM queen.push('size', to_jsonb(repeat('x', 1290)), 'p') \; SELECT FROM queen.push('size', to_jsonb(repeat('x', 1290)), 'p') \g /dev/null
+SELECT FROM queen.push('size', to_jsonb(:'noise'::text), 'p') \; SELECT FROM queen.push('size', to_jsonb(:'noise'::text), 'p') \g /dev/null
 SELECT * FROM pg_temp.retain('size');
 SELECT * FROM pg_temp.kept('size');
 -- More than one step counts: 6,000 segments.
