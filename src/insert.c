@@ -106,7 +106,7 @@ close_indexes(Indexes *indexes)
 
 /* A value as it is stored: compressed where it is large and its column may be. */
 static Datum
-stored_value(const FormData_pg_attribute *column, Datum value)
+stored_value(Form_pg_attribute column, Datum value)
 {
 	char		method = column->attcompression;
 	Datum		compressed;
