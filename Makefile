@@ -27,6 +27,7 @@ OBJS = \
 	src/shmem.o \
 	src/wake.o \
 	src/ready_list.o \
+	src/ready_slots.o \
 	src/ready.o \
 	src/counters.o \
 	src/touch.o \
@@ -43,7 +44,9 @@ OBJS = \
 	src/queue_store.o \
 	src/queue_cache.o \
 	src/grant_store.o \
-	src/log_store.o \
+	src/partition_store.o \
+	src/segment_store.o \
+	src/candidate_store.o \
 	src/group_store.o \
 	src/cursor_store.o \
 	src/dead_letter_store.o \

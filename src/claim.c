@@ -22,6 +22,7 @@
 #include "locks.h"
 #include "message.h"
 #include "reader.h"
+#include "segment_store.h"
 #include "shmem.h"
 #include "waiting.h"
 

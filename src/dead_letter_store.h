@@ -10,7 +10,7 @@
 
 #include "frame.h"
 #include "group_store.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "utils/jsonb.h"
 
 /* A message that a group gives up on, and why. */

@@ -13,7 +13,7 @@
 
 #include "cursor.h"
 #include "group_store.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "queue_store.h"
 
 /* Where a group begins, decided when it is registered. */

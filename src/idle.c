@@ -19,15 +19,16 @@
 #include "utils/timestamp.h"
 
 #include "cursor_store.h"
-#include "group_store.h"
 #include "dedup.h"
+#include "group_store.h"
 #include "idle.h"
 #include "locks.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "queue_store.h"
 #include "retention_store.h"
 #include "runs.h"
 #include "seek_store.h"
+#include "segment_store.h"
 
 #define RECONCILE_MS	600000
 #define LOOKS_AT_ONCE	100

@@ -13,7 +13,7 @@
 #include "counters.h"
 #include "cursor.h"
 #include "group_store.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "queue_store.h"
 
 /* A group in a partition: its cursor, locked, and what belongs to it. */

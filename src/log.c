@@ -32,6 +32,7 @@
 #include "locks.h"
 #include "log.h"
 #include "schedule_store.h"
+#include "segment_store.h"
 #include "settings.h"
 #include "soon.h"
 #include "touch.h"

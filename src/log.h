@@ -10,7 +10,7 @@
 
 #include "frame.h"
 #include "locks.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "queue_store.h"
 
 /* What became of a message. */

@@ -18,6 +18,7 @@
 #include "failure.h"
 #include "lease.h"
 #include "reader.h"
+#include "segment_store.h"
 #include "statement.h"
 
 PG_FUNCTION_INFO_V1(queen_nack);

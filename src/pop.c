@@ -25,6 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "arguments.h"
+#include "candidate_store.h"
 #include "check.h"
 #include "claim.h"
 #include "compat.h"

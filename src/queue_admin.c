@@ -13,9 +13,9 @@
 #include "check.h"
 #include "compat.h"
 #include "locks.h"
-#include "log_store.h"
 #include "queue.h"
 #include "schedule_store.h"
+#include "segment_store.h"
 #include "statement.h"
 #include "touch.h"
 

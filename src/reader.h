@@ -9,7 +9,8 @@
 #define QUEEN_READER_H
 
 #include "frame.h"
-#include "log_store.h"
+#include "partition_store.h"
+#include "segment_store.h"
 
 /* How many segments are fetched at once, at most. */
 #define QUEEN_READER_ROWS 64

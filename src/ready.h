@@ -29,11 +29,16 @@ typedef struct QueenReadySlice
 	bool		incomplete;		/* the group is */
 } QueenReadySlice;
 
+/* The memory, in ready_slots.c. */
 extern Size queen_ready_size(void);
 extern void queen_ready_init(void);
-
-/* For whoever pops. After an open that answers false the others do nothing. */
 extern bool queen_ready_open(const QueenReadyKey *key);
+extern void queen_ready_append(int32 queue_id, int64 partition_id);
+extern void queen_ready_forget_group(const QueenReadyKey *key);
+extern void queen_ready_forget_queue(int32 queue_id);
+extern void queen_ready_forget_database(void);
+
+/* For whoever pops. After an open that answers false these do nothing. */
 extern uint64 queen_ready_turn(const QueenReadyKey *key, TimestampTz now);
 extern bool queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *partition_id,
 							 uint64 *told);
@@ -50,12 +55,8 @@ extern bool queen_ready_next_slice(const QueenReadyKey *key, int64 first, int64 
 extern void queen_ready_end_slice(const QueenReadyKey *key, const QueenReadySlice *slice,
 								  int64 looked, TimestampTz now);
 
-/* For whoever ends a transaction. None of these raises an error. */
-extern void queen_ready_append(int32 queue_id, int64 partition_id);
+/* For whoever ends a transaction. Like an append, it raises no error. */
 extern bool queen_ready_leave(const QueenReadyKey *key, int64 partition_id,
 							  QueenLeft left, TimestampTz at);
-extern void queen_ready_forget_group(const QueenReadyKey *key);
-extern void queen_ready_forget_queue(int32 queue_id);
-extern void queen_ready_forget_database(void);
 
 #endif							/* QUEEN_READY_H */

@@ -12,7 +12,7 @@
 #include "endpoint.h"
 #include "group_store.h"
 #include "lanes.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "redrive.h"
 
 #define QUEEN_CHUNK_LETTERS	1000

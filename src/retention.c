@@ -26,6 +26,7 @@
 #include "locks.h"
 #include "retention.h"
 #include "retention_store.h"
+#include "segment_store.h"
 
 /* Rows that are asked for at once. */
 #define SEGMENTS_AT_ONCE	64

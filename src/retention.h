@@ -9,7 +9,7 @@
 #define QUEEN_RETENTION_H
 
 #include "group_store.h"
-#include "log_store.h"
+#include "partition_store.h"
 #include "queue_store.h"
 #include "retention_store.h"
 

@@ -11,7 +11,6 @@
 #include "utils/array.h"
 
 #include "frame.h"
-#include "log_store.h"
 
 /* A scheduled message without its content. */
 typedef struct QueenScheduled

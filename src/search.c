@@ -22,7 +22,8 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
-#include "log_store.h"
+#include "candidate_store.h"
+#include "partition_store.h"
 #include "search.h"
 #include "touch.h"
 

@@ -28,6 +28,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "candidate_store.h"
 #include "check.h"
 #include "compat.h"
 #include "group.h"
