@@ -157,6 +157,7 @@ REGRESS_TESTS = \
 	limits \
 	hostile \
 	insert \
+	places \
 	plans
 
 ISOLATION_TESTS = \

@@ -22,6 +22,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "storage/bufmgr.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
@@ -119,6 +120,7 @@ copy_row(TupleTableSlot *slot, int ncolumns, QueenRow *row)
 		row->values[i] = row->nulls[i] ? (Datum) 0 :
 			datumCopy(slot->tts_values[i], attribute->attbyval, attribute->attlen);
 	}
+	row->place = slot->tts_tid;
 }
 
 /* Reads the first row in a direction. */
@@ -143,6 +145,30 @@ queen_probe(const QueenProbe *probe, QueenKeys *keys, ScanDirection direction,
 	ExecDropSingleTupleTableSlot(slot);
 	PopActiveSnapshot();
 	index_close(index, NoLock);
+	table_close(table, NoLock);
+
+	return found;
+}
+
+/*
+ * Reads the row at a place. The table is locked, so that it gets no shorter
+ * between the look at its length and the look at the row.
+ */
+bool
+queen_probe_place(const QueenProbe *probe, ItemPointer place, QueenRow *row)
+{
+	Relation	table = table_open(queen_lock_relation(probe->table, AccessShareLock), NoLock);
+	TupleTableSlot *slot = table_slot_create(table, NULL);
+	bool		found;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	found = ItemPointerGetBlockNumber(place) < RelationGetNumberOfBlocks(table) &&
+		table_tuple_fetch_row_version(table, place, GetActiveSnapshot(), slot);
+	if (found)
+		copy_row(slot, probe->ncolumns, row);
+	ExecDropSingleTupleTableSlot(slot);
+	PopActiveSnapshot();
 	table_close(table, NoLock);
 
 	return found;

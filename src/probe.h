@@ -42,7 +42,7 @@ typedef struct QueenKeys
  * be wrong either way (another session went on, this one rolled back): a scan
  * that finds nothing above it is done again without it.
  */
-#define QUEEN_HINTS 1024		/* the upper 10 bits of a hash */
+#define QUEEN_HINTS 4096		/* the upper 12 bits of a hash */
 
 typedef struct QueenHint
 {
@@ -53,7 +53,7 @@ typedef struct QueenHint
 static inline QueenHint *
 queen_hint(QueenHint *hints, uint64 key)
 {
-	QueenHint  *hint = &hints[(key * UINT64CONST(0x9E3779B97F4A7C15)) >> 54];
+	QueenHint  *hint = &hints[(key * UINT64CONST(0x9E3779B97F4A7C15)) >> 52];
 
 	if (hint->key != key)
 	{
@@ -91,6 +91,12 @@ extern void queen_key_text(QueenKeys *keys, const text *value);
 /* The first row in a direction, its values copied; false where there is none. */
 extern bool queen_probe(const QueenProbe *probe, QueenKeys *keys,
 						ScanDirection direction, QueenRow *row);
+
+/*
+ * The same, of the row that stands at a place; false where none does that is
+ * seen now. It may be another row than the one that was seen there before.
+ */
+extern bool queen_probe_place(const QueenProbe *probe, ItemPointer place, QueenRow *row);
 
 /* The values of a row of a scan stay in their page: good until the next call. */
 extern void queen_scan_begin(QueenScan *scan, const QueenProbe *probe, int nkeys);

@@ -39,6 +39,7 @@ typedef struct QueenRow
 {
 	Datum		values[QUEEN_MAX_COLUMNS];
 	bool		nulls[QUEEN_MAX_COLUMNS];
+	ItemPointerData place;		/* where a probe found it */
 } QueenRow;
 
 /* Every verb is between a begin and an end. */
