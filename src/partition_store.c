@@ -107,7 +107,7 @@ has_name(const QueenPartition *partition, int32 queue_id, const text *name)
 
 /* The place of a row as the value of a hint, and back. */
 static int64
-place_to_hint(const ItemPointerData *place)
+place_to_hint(ItemPointer place)
 {
 	return (int64) ItemPointerGetBlockNumber(place) << 16 | ItemPointerGetOffsetNumber(place);
 }
