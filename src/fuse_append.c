@@ -17,6 +17,7 @@
 
 #include "utils/builtins.h"
 
+#include "compat.h"
 #include "counters.h"
 #include "errors.h"
 #include "fuse_append.h"

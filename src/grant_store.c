@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
+#include "compat.h"
 #include "grant_store.h"
 #include "probe.h"
 #include "statement.h"

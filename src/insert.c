@@ -28,6 +28,7 @@
 #include "executor/executor.h"
 #include "utils/rel.h"
 
+#include "compat.h"
 #include "insert.h"
 #include "relation.h"
 

@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "partition_store.h"
 #include "probe.h"
 #include "statement.h"

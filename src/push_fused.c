@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 
 #include "check.h"
+#include "compat.h"
 #include "fuse.h"
 #include "locks.h"
 #include "outgoing.h"

@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "compat.h"
 #include "queue_cache.h"
 #include "relation.h"
 

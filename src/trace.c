@@ -23,6 +23,7 @@
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "guard.h"
 #include "json_text.h"
 #include "trace.h"
