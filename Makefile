@@ -21,6 +21,7 @@ OBJS = \
 	src/locks.o \
 	src/lock_budget.o \
 	src/guard.o \
+	src/arena.o \
 	src/json_text.o \
 	src/process.o \
 	src/soon.o \

@@ -23,6 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "arena.h"
 #include "compat.h"
 #include "counters.h"
 #include "cursor.h"
@@ -289,6 +290,7 @@ write_segment(const QueenLane *lane, uint32 first, uint32 count, size_t frames_s
 	queen_segment_encode((uint8_t *) VARDATA(frames), lane->written + first, count);
 	queen_segment_insert(lane->partition.partition_id, &row);
 	pfree(frames);
+	queen_arena_note(size);
 }
 
 /* No message goes behind the last offset, to which a superuser's hand may bring a log. */

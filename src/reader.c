@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "arena.h"
 #include "compat.h"
 #include "reader.h"
 
@@ -94,6 +95,7 @@ open_segment(QueenReader *reader)
 								(uint32_t) reader->row.message_count, &reader->segment);
 	if (status != QUEEN_FRAME_OK)
 		report_corruption(reader, status);
+	queen_arena_note(VARSIZE_ANY_EXHDR(reader->frames));
 	return true;
 }
 
