@@ -50,11 +50,15 @@ find_server() {
 	export PG_CONFIG
 }
 
+# Debian has PGXS in the client's package, but the headers and pg_regress in the
+# development one.
 server_is_complete() {
 	[[ -x $PG_CONFIG ]] || return
-	local bin
+	local bin pgxs
 	bin=$("$PG_CONFIG" --bindir)
-	[[ -x $bin/postgres && -x $bin/psql && -f $("$PG_CONFIG" --pgxs) ]]
+	pgxs=$("$PG_CONFIG" --pgxs)
+	[[ -x $bin/postgres && -x $bin/psql && -f $pgxs && -x ${pgxs%/makefiles/pgxs.mk}/test/regress/pg_regress &&
+		-f $("$PG_CONFIG" --includedir-server)/postgres.h ]]
 }
 
 has_libfuzzer() {
