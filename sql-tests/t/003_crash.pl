@@ -26,23 +26,6 @@ $node->safe_psql('postgres', q{
 	SELECT queen.subscribe('work', 'g');
 });
 
-# A psql that works through a script until its connection is lost; what it
-# prints is the client's own record.
-sub start_client
-{
-	my ($name, $script) = @_;
-	my $file = $node->basedir . "/$name.sql";
-	my %client = (out => '', err => '');
-
-	unlink $file;
-	append_to_file($file, $script);
-	$client{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'VERBOSITY=terse', '-d', $node->connstr('postgres'), '-f', $file ],
-		'>', \$client{out}, '2>', \$client{err},
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	return \%client;
-}
-
 # Prints a line for each push that was acknowledged, some in a transaction of
 # several, some in bulk.
 sub pusher
@@ -97,7 +80,7 @@ sub take_record
 {
 	my ($client) = @_;
 
-	foreach my $line (split /\n/, $client->{out})
+	foreach my $line (split /\n/, $client->out)
 	{
 		if ($line =~ /^pushed (.*)$/)
 		{
@@ -138,13 +121,13 @@ foreach my $kind ('backend', 'postmaster', 'immediate')
 	my $before = $node->safe_psql('postgres', "SELECT sum(messages) FROM queen.partitions") || 0;
 
 	$round++;
-	push @clients, start_client("pusher_$_", pusher($round, $_)) foreach 1 .. $pushers;
-	push @clients, start_client("consumer_$_", consumer()) foreach 1 .. $consumers;
+	push @clients, start_client($node, 'postgres', "pusher_$_", pusher($round, $_)) foreach 1 .. $pushers;
+	push @clients, start_client($node, 'postgres', "consumer_$_", consumer()) foreach 1 .. $consumers;
 	$node->poll_query_until('postgres', qq{
 		SELECT sum(messages) > $before + 1500 AND (SELECT sum(committed) > $before / 2 + 500 FROM queen.cursors) FROM queen.partitions
 	}) or die 'the clients do not work';
 	$crash{$kind}->();
-	$_->{run}->finish foreach @clients;
+	$_->finish foreach @clients;
 
 	if ($kind eq 'backend')
 	{
@@ -156,9 +139,9 @@ foreach my $kind ('backend', 'postmaster', 'immediate')
 		start_again($node);
 	}
 
-	is(scalar(grep { $_->{err} =~ /server closed the connection|connection to server was lost|terminat|FATAL/ } @clients),
+	is(scalar(grep { $_->err =~ /server closed the connection|connection to server was lost|terminat|FATAL/ } @clients),
 		scalar @clients, "$kind: every client was at work when it came");
-	unlike($_->{err}, qr/ERROR:/, "$kind: no error before it") foreach @clients;
+	unlike($_->err, qr/ERROR:/, "$kind: no error before it") foreach @clients;
 
 	take_record($_) foreach @clients;
 	check($kind);

@@ -29,13 +29,19 @@ $node->safe_psql('other', q{
 	SELECT queen.create_queue('work');
 });
 
-# A psql that pushes until its connection is lost; what it prints is its record.
-# Some clients have large messages, some of every call is inside a transaction.
-sub start_client
+# Which database a client works in.
+sub database_of
+{
+	my ($number) = @_;
+
+	return $number % 4 == 3 ? 'other' : 'postgres';
+}
+
+# What a client does: it pushes, and prints where each message went. Some clients
+# have large messages, some of every call is inside a transaction.
+sub pusher
 {
 	my ($round, $number) = @_;
-	my $file = $node->basedir . "/client_$number.sql";
-	my %client = (number => $number, out => '', err => '', database => $number % 4 == 3 ? 'other' : 'postgres');
 	my $script = "\\set ON_ERROR_STOP on\n";
 
 	for my $i (1 .. 30000)
@@ -48,13 +54,7 @@ sub start_client
 
 		$script .= $i % 5 == 0 ? "BEGIN;\n${push}ROLLBACK;\n" : $push;
 	}
-	unlink $file;
-	append_to_file($file, $script);
-	$client{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'VERBOSITY=terse', '-d', $node->connstr($client{database}), '-f', $file ],
-		'>', \$client{out}, '2>', \$client{err},
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	return \%client;
+	return $script;
 }
 
 my %pushed = (postgres => {}, other => {});
@@ -129,9 +129,10 @@ foreach my $kind ('worker', 'caller', 'postmaster', 'immediate', 'fast')
 {
 	my $log = -s $node->logfile;
 	my %before = map { $_ => count_messages($_) } keys %pushed;
-	my @clients = map { start_client($round + 1, $_) } 1 .. $clients;
+	my %clients;
 
 	$round++;
+	$clients{$_} = start_client($node, database_of($_), "client_$_", pusher($round, $_)) foreach 1 .. $clients;
 	foreach my $database (keys %pushed)
 	{
 		$node->poll_query_until($database, "SELECT sum(messages) > $before{$database} + 500 FROM queen.partitions")
@@ -145,9 +146,9 @@ foreach my $kind ('worker', 'caller', 'postmaster', 'immediate', 'fast')
 		$node->poll_query_until($database, "SELECT sum(messages) > $before{$database} + 200 FROM queen.partitions")
 		  or die 'the clients do not go on';
 	}
-	unlike($_->{err}, qr/\S/, "$kind: no client noticed that the worker was changed") foreach @clients;
+	unlike($_->err, qr/\S/, "$kind: no client noticed that the worker was changed") foreach values %clients;
 	$crash{$kind}->();
-	$_->{run}->finish foreach @clients;
+	$_->finish foreach values %clients;
 
 	if ($kind eq 'worker' || $kind eq 'caller')
 	{
@@ -158,13 +159,15 @@ foreach my $kind ('worker', 'caller', 'postmaster', 'immediate', 'fast')
 	{
 		start_again($node);
 	}
-	is(scalar(grep { $_->{err} =~ /server closed the connection|connection to server was lost|terminat|FATAL/ } @clients),
-		scalar @clients, "$kind: every client was at work when it came");
-	unlike($_->{err}, qr/ERROR:/, "$kind: no error before it") foreach @clients;
+	is(scalar(grep { $_->err =~ /server closed the connection|connection to server was lost|terminat|FATAL/ } values %clients),
+		$clients, "$kind: every client was at work when it came");
+	unlike($_->err, qr/ERROR:/, "$kind: no error before it") foreach values %clients;
 
-	foreach my $client (@clients)
+	foreach my $number (keys %clients)
 	{
-		$pushed{ $client->{database} }->{$2} = $1 while $client->{out} =~ /^pushed (\S+ \S+) (\S+)$/mg;
+		my $out = $clients{$number}->out;
+
+		$pushed{ database_of($number) }->{$2} = $1 while $out =~ /^pushed (\S+ \S+) (\S+)$/mg;
 	}
 	check($kind, $_, $round) foreach keys %pushed;
 	is($node->safe_psql('postgres', "SELECT count(*) FROM queen.push_fused('work', '\"0-0-$round\"', 'new-$round')"), '1',

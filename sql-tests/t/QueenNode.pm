@@ -8,7 +8,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Exporter 'import';
 
-our @EXPORT = qw(queen_node configure start_again sqlstate session);
+our @EXPORT = qw(queen_node configure start_again sqlstate session start_client);
 
 # The settings that every node of these tests has.
 sub configure
@@ -71,6 +71,47 @@ sub session
 
 	$psql->query('\set VERBOSITY sqlstate');
 	return bless { psql => $psql }, 'QueenNode::Session';
+}
+
+# A psql in the background that works through a script until its connection is
+# lost. What it prints goes to files: nobody would read a pipe meanwhile, and a
+# full one would stop it.
+sub start_client
+{
+	my ($node, $database, $name, $script) = @_;
+	my %client = map { $_ => $node->basedir . "/$name.$_" } ('sql', 'out', 'err');
+
+	unlink values %client;
+	append_to_file($client{sql}, $script);
+	$client{run} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=terse', '-d', $node->connstr($database), '-f', $client{sql} ],
+		'>', $client{out}, '2>', $client{err},
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	return bless \%client, 'QueenNode::Client';
+}
+
+package QueenNode::Client;
+
+sub finish
+{
+	my ($self) = @_;
+
+	$self->{run}->finish;
+}
+
+# What it has printed until now.
+sub out
+{
+	my ($self) = @_;
+
+	return PostgreSQL::Test::Utils::slurp_file($self->{out});
+}
+
+sub err
+{
+	my ($self) = @_;
+
+	return PostgreSQL::Test::Utils::slurp_file($self->{err});
 }
 
 package QueenNode::Session;
