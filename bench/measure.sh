@@ -16,15 +16,17 @@ set_point() {
 		pops=$((messages / batch)) fill=$messages
 	else
 		pops=$((few > 0 ? few : seconds * pops_a_second / (1 + batch / 200)))
+		((groups <= 1 || few > 0)) || pops=$((pops / groups > 100 ? pops / groups : 100))
 		fill_evenly
 	fi
 	pops=$(((pops + clients - 1) / clients))
 	transactions_each=$((messages > 0 ? pops : few))
+	warm=$((1 + clients / 32))
 	point=
-	for pair in clients batch bytes partitions groups spread segment messages pops fill seconds transactions_each; do
+	for pair in clients batch bytes partitions groups spread segment messages pops fill seconds transactions_each warm; do
 		point+="$pair=${!pair} "
 	done
-	export clients batch bytes partitions groups segment pops fill seconds transactions_each
+	export clients batch bytes partitions groups segment pops fill seconds transactions_each warm
 }
 
 # More than the pops take, in whole batches for each partition, so that all are
@@ -55,17 +57,22 @@ settle() { sql -c "VACUUM ANALYZE" -c CHECKPOINT; }
 set_rate() { rate=$(calculate "$1 / $2"); }
 
 measure_push() {
+	local script=push
+	((batch == 1)) || script=push-batch
 	begin_run
 	settle
 	count_messages
-	start_meter
-	drive "$(push_script)" "$clients" $(limit)
-	stop_meter $((transactions * batch))
+	if ((transactions_each == 0)); then
+		drive_warm $script "$clients"
+	else
+		start_meter
+		drive $script "$clients" -t "$transactions_each"
+		transactions_measured=$transactions
+	fi
+	stop_meter $((transactions_measured * batch))
 	expect $((transactions * batch)) 0
-	set_rate $((transactions * batch)) "$seconds_taken"
+	set_rate $((transactions_measured * batch)) "$seconds_taken"
 }
-
-push_script() { ((batch > 1)) && say push-batch || say push; }
 
 measure_pop() {
 	begin_run
@@ -81,7 +88,7 @@ measure_pop() {
 }
 
 # Batches are pushed once, then every group pops all of them, one consumer each.
-# The rate is that of deliveries, pushing included.
+# The rate is that of deliveries, pushing included. Node stops when time is up.
 measure_fan() {
 	local pushing fan=push-batch
 	begin_run

@@ -12,11 +12,13 @@ find_redis() {
 	! "$work/redis-server" --version >/dev/null 2>&1 || redis_server=$work/redis-server
 }
 
-# Every command is on disk before it is answered, or, with synchronous_commit off, each second.
+# Every command is on disk before it is answered, or, with synchronous_commit off,
+# each second. The file is not written anew in between, so that its growth is
+# what was logged.
 start_redis() {
 	stop_redis
 	mkdir "$work/redis"
-	(cd "$work/redis" && "$redis_server" --port 0 --unixsocket "$work/redis/socket" --save '' --appendonly yes \
+	(cd "$work/redis" && "$redis_server" --port 0 --unixsocket "$work/redis/socket" --save '' --appendonly yes --auto-aof-rewrite-percentage 0 \
 		--appendfsync "$([[ $commit == on ]] && echo always || echo everysec)" --daemonize yes \
 		--pidfile "$work/redis/pid" --logfile "$work/redis/log" >/dev/null)
 	until [[ -S $work/redis/socket && -s $work/redis/pid ]] && redis-cli -s "$work/redis/socket" ping >/dev/null 2>&1; do sleep 0.05; done

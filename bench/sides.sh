@@ -156,6 +156,33 @@ drive() {
 	run_pgbench "$work/$side-$1.sql" "$2" "${@:3}" -D fresh=1 -D lease=00000000-0000-0000-0000-000000000000
 }
 
+# Runs a script with so many clients for --seconds after the first $warm, in which
+# sessions fill their caches: 64 of them take the processor for longer than a
+# short run lasts. Meter, $transactions_measured and $seconds_taken are of the time
+# after those; $transactions is of all.
+drive_warm() {
+	local begun reader
+	: >"$work/pgbench.err"
+	meter_after $warm &
+	reader=$!
+	drive "$1" "$2" -T $((warm + seconds)) -P 1
+	wait $reader
+	meter=$(<"$work/meter")
+	# "progress: 1.0 s, 4711.0 tps, ...", each second
+	read -r begun transactions_measured < <(sed -nE 's/^progress: ([0-9.]+) s, ([0-9.]+) tps.*/\1 \2/p' "$work/pgbench.err" |
+		awk -v lines=$warm -v all="$transactions" 'NR <= lines {n += $2 * ($1 - begun); begun = $1}
+			END {printf "%f %d\n", begun, all - n}')
+	seconds_taken=$(calculate "$seconds_taken - $begun")
+}
+
+# Reads the meter into a file when pgbench has told its progress so many times.
+meter_after() {
+	until [[ ! -d $work ]] || (($(grep -c ^progress "$work/pgbench.err") >= $1)); do
+		sleep 0.02
+	done
+	read_meter >"$work/meter"
+}
+
 # How long: --seconds, or what the question fixes.
 limit() { ((transactions_each == 0)) && say "-T $seconds" || say "-t $transactions_each"; }
 

@@ -10,7 +10,7 @@ const number = (key) => Number(process.env[key] ?? 0);
 const task = {
 	kind, clients: number('clients'), batch: number('batch'), bytes: number('bytes'),
 	groups: Math.max(1, number('groups')), pops: number('pops') * number('clients'), fill: number('fill'),
-	seconds: number('seconds'), pushes: number('transactions_each') * number('clients'),
+	seconds: number('seconds'), warm: number('warm'), pushes: number('transactions_each') * number('clients'),
 };
 const system = await (await import(`./${name}.mjs`)).open(task);
 const now = () => performance.now();
@@ -26,10 +26,10 @@ const order = () => {
 };
 const orders = (n) => Array.from({ length: n }, order);
 
-// Every client repeats a step until there were enough or, if there is an end, time
-// is up; answers messages and seconds.
-async function repeat(clients, step, wanted = Infinity) {
-	const began = now(), end = kind === 'fan' ? Infinity : began + task.seconds * 1000;
+// Every client repeats a step until there were enough or time is up; answers
+// messages and seconds.
+async function repeat(clients, step, wanted = Infinity, seconds = task.seconds) {
+	const began = now(), end = began + seconds * 1000;
 	let steps = 0, messages = 0;
 	await Promise.all(Array.from({ length: clients }, async (_, client) => {
 		while (steps < wanted && now() < end) {
@@ -45,7 +45,7 @@ async function repeat(clients, step, wanted = Infinity) {
 const batch = orders(task.batch);
 const push = (client) => system.push(batch, client).then(() => task.batch);
 
-// Pops and acknowledges all that is there, or until time is up.
+// Pops and acknowledges so many messages, or until time is up.
 async function drain(clients, group, wanted) {
 	if (system.consume) return system.consume(clients, task.batch, group, wanted, now() + task.seconds * 1000);
 	return repeat(clients, (client) => system.pop(task.batch, group, client), wanted / task.batch);
@@ -68,13 +68,14 @@ const kinds = {
 		expected.popped += done.messages;
 		return done;
 	},
+	// Of the time for pushing counts the share of what was handed out.
 	fan: async () => {
 		const pushed = await repeat(1, push, task.pops), began = now();
 		const popped = await Promise.all(Array.from({ length: task.groups }, (_, g) => drain(1, g, pushed.messages)));
+		const messages = popped.reduce((sum, p) => sum + p.messages, 0), share = messages / (pushed.messages * task.groups);
 		expected.pushed += pushed.messages;
-		const messages = popped.reduce((sum, p) => sum + p.messages, 0);
 		expected.popped += messages;
-		return { messages, seconds: pushed.seconds + (now() - began) / 1000 };
+		return { messages, seconds: pushed.seconds * share + (now() - began) / 1000 };
 	},
 	latency: async () => {
 		const took = [];
@@ -113,6 +114,7 @@ if (kind === 'template') {
 }
 await system.prepare();
 if (kind === 'pop') await fill();
+if (kind === 'push' && task.pushes === 0) await repeat(task.clients, push, Infinity, task.warm);	// as drive_warm in sides.sh
 const before = await system.count();
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const told = async (word) => { if ((await lines.next()).value !== word) process.exit(1); };

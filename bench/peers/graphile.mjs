@@ -28,7 +28,7 @@ export async function open(task) {
 			let messages = 0, finish;
 			const enough = new Promise((resolve) => { finish = resolve; });
 			const runner = await start(tasks[group], clients, batch, () => { if (++messages === wanted) finish(); });
-			const timer = task.kind === 'fan' ? undefined : setTimeout(finish, end - performance.now());
+			const timer = setTimeout(finish, end - performance.now());
 			await enough;
 			clearTimeout(timer);
 			await runner.stop();
