@@ -161,18 +161,20 @@ drive() {
 # short run lasts. Meter, $transactions_measured and $seconds_taken are of the time
 # after those; $transactions is of all.
 drive_warm() {
-	local begun reader
+	local reader
 	: >"$work/pgbench.err"
 	meter_after $warm &
 	reader=$!
 	drive "$1" "$2" -T $((warm + seconds)) -P 1
 	wait $reader
 	meter=$(<"$work/meter")
-	# "progress: 1.0 s, 4711.0 tps, ...", each second
-	read -r begun transactions_measured < <(sed -nE 's/^progress: ([0-9.]+) s, ([0-9.]+) tps.*/\1 \2/p' "$work/pgbench.err" |
-		awk -v lines=$warm -v all="$transactions" 'NR <= lines {n += $2 * ($1 - begun); begun = $1}
-			END {printf "%f %d\n", begun, all - n}')
-	seconds_taken=$(calculate "$seconds_taken - $begun")
+	# "progress: 1.0 s, 4711.0 tps, ...", each second; the last part of one is not told.
+	read -r transactions_measured seconds_taken < <(sed -nE 's/^progress: ([0-9.]+) s, ([0-9.]+) tps.*/\1 \2/p' "$work/pgbench.err" |
+		awk -v lines=$warm -v all="$transactions" '
+			{n = $2 * ($1 - at); at = $1}
+			NR <= lines {before += n; next}
+			{told += n; seconds += n / $2}
+			END {printf "%d %f\n", all - before, seconds * (all - before) / told}')
 }
 
 # Reads the meter into a file when pgbench has told its progress so many times.

@@ -240,6 +240,15 @@ SELECT status, count(*) FROM queen.push_items('wide', (SELECT jsonb_agg(jsonb_bu
 	|| CASE WHEN n = 1 THEN '{"delay": "1 hour"}' ELSE '{}' END::jsonb) FROM generate_series(1, 200) n)) GROUP BY 1 ORDER BY 1;
 SELECT count(*) < 20 AS few_locks FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
 ROLLBACK;
+-- A wait moves what is due, also what is stored out of line.
+SELECT queen.create_queue('big');
+SELECT string_agg(md5(n::text), '') AS text FROM generate_series(1, 1000) AS n \gset
+SELECT status FROM queen.push('big', to_json(:'text'::text), delay => '1 ms');
+CALL queen.wait('big', 'g', '1 min');
+SELECT octet_length(payload #>> '{}') FROM queen.pop('big', 'g', auto_ack => true);
+SELECT status FROM queen.push('big', to_json(:'text'::text), delay => '1 ms');
+CALL queen.wait('big', 'g', '1 min');
+SELECT octet_length(payload #>> '{}') FROM queen.pop('big', 'g', auto_ack => true);
 -- A message is there, whoever writes to the table.
 \set VERBOSITY terse
 UPDATE queen.scheduled SET payload = NULL;

@@ -365,18 +365,22 @@ CREATE CAST (bytea AS queen.payload) WITH FUNCTION queen.payload(bytea) AS IMPLI
 /* ------------------------------------------------------------------------
  * Sessions keep the queues and grants that they read, until these tables change.
  * A session that switches triggers off, as a restore or a subscription may, does
- * not switch off these.
+ * not switch off these; of a subscription only triggers on rows hear.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION queen._queue_changed() RETURNS trigger
 LANGUAGE C SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'queen_queue_changed';
 
-CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON queen.queue
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON queen.queue
+	FOR EACH ROW EXECUTE FUNCTION queen._queue_changed();
+CREATE TRIGGER emptied AFTER TRUNCATE ON queen.queue
 	FOR EACH STATEMENT EXECUTE FUNCTION queen._queue_changed();
-CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON queen.queue_grant
+CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON queen.queue_grant
+	FOR EACH ROW EXECUTE FUNCTION queen._queue_changed();
+CREATE TRIGGER emptied AFTER TRUNCATE ON queen.queue_grant
 	FOR EACH STATEMENT EXECUTE FUNCTION queen._queue_changed();
-ALTER TABLE queen.queue ENABLE ALWAYS TRIGGER changed;
-ALTER TABLE queen.queue_grant ENABLE ALWAYS TRIGGER changed;
+ALTER TABLE queen.queue ENABLE ALWAYS TRIGGER changed, ENABLE ALWAYS TRIGGER emptied;
+ALTER TABLE queen.queue_grant ENABLE ALWAYS TRIGGER changed, ENABLE ALWAYS TRIGGER emptied;
 
 /* ------------------------------------------------------------------------
  * Queues

@@ -363,11 +363,11 @@ queen_fusion_keep_seat(QueenSeat *seat)
 	return called;
 }
 
-/* Asks the worker of a database to leave it. */
+/* Asks the worker of a database to leave it, where there are such workers. */
 void
 queen_fusion_leave(Oid database)
 {
-	for (int i = 0; OidIsValid(database) && i < fusion->nseats; i++)
+	for (int i = 0; fusion && OidIsValid(database) && i < fusion->nseats; i++)
 	{
 		QueenSeat  *seat = queen_fusion_seat(i);
 

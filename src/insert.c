@@ -48,15 +48,31 @@ typedef struct Indexes
 	int			count;
 } Indexes;
 
-/* Whether nothing but storage happens when a row of so many columns is inserted. */
+/* Whether the columns of a table are the parameters of a statement. */
 static bool
-is_plain_table(Relation table, int ncolumns)
+has_columns(TupleDesc columns, const QueenStatement *statement)
+{
+	if (columns->natts != statement->nparameters)
+		return false;
+	for (int i = 0; i < columns->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(columns, i);
+
+		if (column->attisdropped || column->atttypid != statement->types[i])
+			return false;
+	}
+	return true;
+}
+
+/* Whether nothing but storage happens when a statement's row is inserted. */
+static bool
+is_plain_table(Relation table, const QueenStatement *statement)
 {
 	const		TupleConstr *constraints = RelationGetDescr(table)->constr;
 
-	return table->rd_rel->relkind == RELKIND_RELATION &&
+	return table->rd_rel->relkind == RELKIND_RELATION && !table->rd_rel->relispartition &&
 		table->trigdesc == NULL && table->rd_rules == NULL &&
-		RelationGetDescr(table)->natts == ncolumns &&
+		has_columns(RelationGetDescr(table), statement) &&
 		(constraints == NULL ||
 		 (constraints->num_check == 0 && !constraints->has_generated_stored));
 }
@@ -123,16 +139,19 @@ stored_value(Form_pg_attribute column, Datum value)
 	return DatumGetPointer(compressed) ? compressed : value;
 }
 
-/* Puts the values of a row into a slot. */
+/* Puts a row into a slot; its values as they are stored are the caller's, too. */
 static void
-fill_slot(TupleTableSlot *slot, const QueenParameters *row)
+fill_slot(TupleTableSlot *slot, const QueenParameters *row, Datum *stored)
 {
 	ExecClearTuple(slot);
 	for (int i = 0; i < row->count; i++)
 	{
-		slot->tts_isnull[i] = row->nulls[i] == 'n';
-		slot->tts_values[i] = slot->tts_isnull[i] ? (Datum) 0 :
+		bool		null = row->nulls[i] == 'n';
+
+		stored[i] = null ? row->values[i] :
 			stored_value(TupleDescAttr(slot->tts_tupleDescriptor, i), row->values[i]);
+		slot->tts_isnull[i] = null;
+		slot->tts_values[i] = null ? (Datum) 0 : stored[i];
 	}
 	ExecStoreVirtualTuple(slot);
 }
@@ -142,10 +161,11 @@ static void
 write_row(Relation table, Indexes *indexes, const QueenParameters *row)
 {
 	TupleTableSlot *slot = table_slot_create(table, NULL);
+	Datum		stored[QUEEN_MAX_PARAMETERS];
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 
-	fill_slot(slot, row);
+	fill_slot(slot, row, stored);
 	table_tuple_insert(table, slot, GetCurrentCommandId(true), 0, NULL);
 	for (int i = 0; i < indexes->count; i++)
 	{
@@ -157,15 +177,20 @@ write_row(Relation table, Indexes *indexes, const QueenParameters *row)
 					 false, indexes->info[i]);
 	}
 	ExecDropSingleTupleTableSlot(slot);
+	for (int i = 0; i < row->count; i++)
+	{
+		if (stored[i] != row->values[i])
+			pfree(DatumGetPointer(stored[i]));
+	}
 }
 
 /* Inserts a row; false, and nothing happened, where the statement has to. */
 static bool
-insert_directly(const char *name, const QueenParameters *row)
+insert_directly(const QueenInsert *insert, const QueenParameters *row)
 {
-	Relation	table = table_open(queen_lock_relation(name, RowExclusiveLock), NoLock);
+	Relation	table = table_open(queen_lock_relation(insert->table, RowExclusiveLock), NoLock);
 	Indexes		indexes = {.count = 0};
-	bool		plain = is_plain_table(table, row->count) && open_indexes(table, &indexes);
+	bool		plain = is_plain_table(table, &insert->statement) && open_indexes(table, &indexes);
 
 	if (plain)
 		write_row(table, &indexes, row);
@@ -180,6 +205,6 @@ void
 queen_insert(QueenInsert *insert, const QueenParameters *row)
 {
 	Assert(row->count == insert->statement.nparameters);
-	if (!insert_directly(insert->table, row))
+	if (!insert_directly(insert, row))
 		queen_execute(&insert->statement, row, 0);
 }

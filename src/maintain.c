@@ -34,6 +34,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
+#include "utils/xid8.h"
 
 #include "due.h"
 #include "history.h"
@@ -384,6 +385,24 @@ queen_maintain(QueenWalks *walks, bool *more)
 	return read_states(runs) && run_all(runs, more, memory) && write_states(runs);
 }
 
+/* Whether what a transaction did is there, for this session or for all. */
+static bool
+came_to_be(FullTransactionId transaction)
+{
+	LOCAL_FCINFO(status, 1);
+	Datum		answer;
+
+	if (!FullTransactionIdIsValid(transaction) ||
+		TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(transaction)))
+		return FullTransactionIdIsValid(transaction);
+	InitFunctionCallInfoData(*status, NULL, 1, InvalidOid, NULL, NULL);
+	status->args[0].value = FullTransactionIdGetDatum(transaction);
+	status->args[0].isnull = false;
+	answer = pg_xact_status(status);
+
+	return !status->isnull && strcmp(TextDatumGetCString(answer), "committed") == 0;
+}
+
 /*
  * Where the walks of this session stand, so that a call by hand goes on where the
  * one before it ended; anew where that was undone. It looks from the bottom, as
@@ -393,15 +412,14 @@ static QueenWalks *
 walks_by_hand(void)
 {
 	static QueenWalks walks;
-	static TransactionId moved_by = InvalidTransactionId;
+	static FullTransactionId moved_by = {0};
 
-	if (!TransactionIdIsValid(moved_by) ||
-		!(TransactionIdIsCurrentTransactionId(moved_by) || TransactionIdDidCommit(moved_by)))
+	if (!came_to_be(moved_by))
 		memset(&walks, 0, sizeof(QueenWalks));
 	for (int i = 0; i < QUEEN_WALKS; i++)
 		walks.walks[i].marked_at = walks.walks[i].idle_marked_at = 0;
 	memset(&walks.oldest, 0, sizeof(QueenOldest));
-	moved_by = GetCurrentTransactionId();
+	moved_by = GetCurrentFullTransactionId();
 	return &walks;
 }
 

@@ -57,6 +57,7 @@ typedef struct DueLane
 	text	   *partition;
 	int64	   *ids;
 	int			count;
+	int			room;
 } DueLane;
 
 /* One step. */
@@ -155,10 +156,23 @@ find_lane(Step *step, text *partition)
 		return NULL;
 	lane = &step->lanes[step->nlanes++];
 	lane->partition = partition;
-	lane->ids = palloc(sizeof(int64) * step->ndue);
-	lane->count = 0;
+	lane->ids = NULL;
+	lane->count = lane->room = 0;
 
 	return lane;
+}
+
+/* Adds a message to a lane. */
+static void
+add_to_lane(DueLane *lane, int64 scheduled_id)
+{
+	if (lane->count == lane->room)
+	{
+		lane->room = Max(lane->room * 2, 16);
+		lane->ids = lane->ids ? repalloc(lane->ids, sizeof(int64) * lane->room) :
+			palloc(sizeof(int64) * lane->room);
+	}
+	lane->ids[lane->count++] = scheduled_id;
 }
 
 /* Sorts what is due into lanes, as long as there is room for more. */
@@ -173,7 +187,7 @@ sort_into_lanes(Step *step)
 
 		if (lane == NULL)
 			continue;
-		lane->ids[lane->count++] = step->due[i].scheduled_id;
+		add_to_lane(lane, step->due[i].scheduled_id);
 		bytes += step->due[i].bytes;
 		if (bytes >= DELIVER_BYTES || step->nlanes >= queen_max_partition_locks)
 			break;

@@ -158,26 +158,19 @@ ends_prepared(Node *statement)
 		 transaction->kind == TRANS_STMT_ROLLBACK_PREPARED);
 }
 
-/* Tells those who are to know of what a statement has brought. */
-static void
-tell(Node *statement)
-{
-	if (brings_queen(statement))
-		queen_look_again();
-	if (ends_prepared(statement))
-	{
-		queen_touch_unknown();
-		queen_due_perhaps();
-	}
-}
-
-/* What is ours, around what was done before. */
+/*
+ * What is ours, around what was done before. The statement is not looked at
+ * afterwards: a CALL that rolls back may have freed it.
+ */
 static void
 process_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *environment, DestReceiver *destination,
 				QueryCompletion *completion)
 {
+	bool		queen_comes = brings_queen(planned->utilityStmt);
+	bool		prepared_ends = ends_prepared(planned->utilityStmt);
+
 	make_room(planned->utilityStmt);
 	if (next_hook)
 		next_hook(planned, query, read_only_tree, context, params, environment,
@@ -185,7 +178,13 @@ process_utility(PlannedStmt *planned, const char *query, bool read_only_tree,
 	else
 		standard_ProcessUtility(planned, query, read_only_tree, context, params,
 								environment, destination, completion);
-	tell(planned->utilityStmt);
+	if (queen_comes)
+		queen_look_again();
+	if (prepared_ends)
+	{
+		queen_touch_unknown();
+		queen_due_perhaps();
+	}
 }
 
 /* Called once, when the library is loaded. */

@@ -26,6 +26,8 @@
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "candidate_store.h"
@@ -51,9 +53,10 @@ typedef struct Call
 {
 	text	   *queue_name;
 	text	   *group_name;
+	MemoryContext memory;		/* of a look */
 	QueenWait	wait;
 	bool		begun;
-	QueenQueue *queue;			/* as the last look found it */
+	QueenQueue *queue;			/* inside a look */
 	QueenGroup	group;
 	QueenCandidateSearch candidates;
 	TimestampTz soonest;		/* when time alone may bring something */
@@ -219,19 +222,24 @@ look(Call *call)
 		call->found = look_everywhere(call);
 }
 
-/* One look, a transaction of its own. */
+/* One look, a transaction of its own, with a snapshot for the bodies that it moves. */
 static void
 look_and_commit(Call *call)
 {
 	int			level = NewGUCNestLevel();
+	MemoryContext before = MemoryContextSwitchTo(call->memory);
 
 	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	PushActiveSnapshot(GetTransactionSnapshot());
 	queen_begin("queen.wait()");
 	look(call);
 	queen_end();
+	PopActiveSnapshot();
 	AtEOXact_GUC(true, level);
+	MemoryContextSwitchTo(before);
 	SPI_commit();
+	MemoryContextReset(call->memory);
 }
 
 /* Looks and sleeps until there is something, or the time is over. */
@@ -243,12 +251,12 @@ look_and_sleep(Call *call)
 	while (!call->found && queen_wait_sleep(&call->wait, call->soonest, call->hinted));
 }
 
-/* Ends a wait that has begun. */
+/* Ends a wait that has begun; what it was woken for it may have taken. */
 static void
-end_wait(const Call *call, QueenWait *wait)
+end_wait(Call *call, bool taken)
 {
 	if (call->begun)
-		queen_wait_end(wait, call->found);
+		queen_wait_end(&call->wait, taken);
 }
 
 /* The same, and whatever comes, the wait ends. */
@@ -261,11 +269,11 @@ wait_for_something(Call *call)
 	}
 	PG_CATCH();
 	{
-		end_wait(call, &call->wait);
+		end_wait(call, false);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	end_wait(call, &call->wait);
+	end_wait(call, call->found);
 	if (call->found && queen_preloaded())
 		queen_wake_owe(&call->wait.key);
 }
@@ -299,6 +307,7 @@ queen_wait(PG_FUNCTION_ARGS)
 	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	SPI_commit();
+	call.memory = AllocSetContextCreate(CurrentMemoryContext, "queen wait", ALLOCSET_DEFAULT_SIZES);
 	wait_for_something(&call);
 	SPI_finish();
 

@@ -282,6 +282,7 @@ serves($plain, 'postgres', '... it works');
 # No hook in a session that has not loaded the library: a pass is short enough.
 $plain->safe_psql('postgres', 'CREATE DATABASE short TEMPLATE postgres');
 $plain->safe_psql('postgres', 'DROP DATABASE short');
+is(sqlstate($plain, "SELECT status FROM queen.push('work', '1'); CREATE DATABASE short; DROP DATABASE short; SELECT 'done'"), "queued\ndone", 'or there is one, of a library that was not preloaded');
 $plain->safe_psql('postgres', 'DROP EXTENSION queen');
 ok($plain->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'queen %'}),
 	'with the extension it leaves');
