@@ -27,7 +27,7 @@ typedef struct QueenPop
 	int64		bytes_left;
 	int			partitions_left;
 	int64		delivered;
-	bool		stale;			/* a candidate was taken before we came */
+	bool		stale;			/* others were quicker: there may be more */
 	bool		young;			/* what comes next is too young to be
 								 * delivered */
 	bool		hinted;			/* shared memory knows the group */

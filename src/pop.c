@@ -43,7 +43,7 @@
 /* Candidates are asked for by the one first: often it has all that is wanted. */
 #define MANY_CANDIDATES		64
 
-/* A pop whose candidates were all taken by others looks again, this often. */
+/* A pop that got nothing as others were quicker looks again, this often. */
 #define MAX_ROUNDS			8
 
 PG_FUNCTION_INFO_V1(queen_pop);
@@ -164,7 +164,7 @@ follow_hints(QueenPop *pop)
 
 	if (!queen_search(&search))
 		return false;
-	pop->stale = false;
+	pop->stale = search.overtaken;
 	pop->soonest = Min(pop->soonest, queen_ready_soonest(&search.key));
 	pop->left_some = queen_ready_any(&search.key);
 	return true;

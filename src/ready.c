@@ -98,6 +98,20 @@ queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at, ui
 	queen_ready_unlock(&place);
 }
 
+/* Whether more became ready than turns up to this one, and something is. */
+bool
+queen_ready_since(const QueenReadyKey *key, uint64 turn)
+{
+	QueenReadyPlace place;
+	bool		since;
+
+	if (!queen_ready_lock(key, &place))
+		return false;
+	since = place.group->turn > turn && place.group->oldest != QUEEN_READY_NONE;
+	queen_ready_unlock(&place);
+	return since;
+}
+
 /* Whether any partition is ready just now. */
 bool
 queen_ready_any(const QueenReadyKey *key)

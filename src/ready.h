@@ -44,6 +44,7 @@ extern bool queen_ready_take(const QueenReadyKey *key, uint64 before, int64 *par
 							 uint64 *told);
 extern void queen_ready_put(const QueenReadyKey *key, int64 partition_id, TimestampTz at,
 							uint64 told);
+extern bool queen_ready_since(const QueenReadyKey *key, uint64 turn);
 extern bool queen_ready_any(const QueenReadyKey *key);
 extern TimestampTz queen_ready_soonest(const QueenReadyKey *key);
 

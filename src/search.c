@@ -5,9 +5,10 @@
  *
  * Entries are taken out of the group's list one by one, visited, and put back as
  * the visit says. What becomes ready during a call is left to the next one, so
- * that a call ends. Besides, each call looks at that slice of the tables that is
- * due (ready.c); where the group is incomplete, at all of them until it has
- * found enough, and each second call begins there.
+ * that a call ends; the caller is told that there is some. Besides, each call
+ * looks at that slice of the tables that is due (ready.c); where the group is
+ * incomplete, at all of them until it has found enough, and each second call
+ * begins there.
  *
  * What this transaction itself made poppable others do not know yet: that comes
  * from its own notes (touch.c), last.
@@ -41,6 +42,7 @@ visit(QueenSearch *search, int64 partition_id, uint64 told)
 	{
 		case QUEEN_VISIT_LEFT:
 		case QUEEN_VISIT_LOCKED:
+			search->put_back++;
 			queen_ready_put(&search->key, partition_id, DT_NOBEGIN, told);
 			break;
 		case QUEEN_VISIT_LATER:
@@ -53,15 +55,23 @@ visit(QueenSearch *search, int64 partition_id, uint64 told)
 	search->visiting = 0;
 }
 
-/* Visits what became ready before a turn. */
+/* What is ready by now is to be visited, and nothing later. */
 static void
-visit_listed(QueenSearch *search, uint64 before)
+take_turn(QueenSearch *search)
+{
+	search->put_back = 0;
+	search->turn = queen_ready_turn(&search->key, search->now);
+}
+
+/* Visits what was ready at the turn. */
+static void
+visit_listed(QueenSearch *search)
 {
 	int64		partition_id;
 	uint64		told;
 
 	while (search->goes_on(search->context) &&
-		   queen_ready_take(&search->key, before, &partition_id, &told))
+		   queen_ready_take(&search->key, search->turn, &partition_id, &told))
 	{
 		CHECK_FOR_INTERRUPTS();
 		visit(search, partition_id, told);
@@ -130,7 +140,8 @@ look_at_slice(QueenSearch *search, QueenReadySlice *slice)
 		slice->after = enter_chunk(search, slice, LARGEST_CHUNK);
 	}
 	search->scanning = false;
-	visit_listed(search, queen_ready_turn(&search->key, search->now));
+	take_turn(search);
+	visit_listed(search);
 }
 
 /* Looks at the tables, chunk by chunk, until the call has enough or all is looked at. */
@@ -146,7 +157,8 @@ look_on(QueenSearch *search, QueenReadySlice *slice)
 
 		CHECK_FOR_INTERRUPTS();
 		queen_ready_end_slice(&search->key, slice, looked, search->now);
-		visit_listed(search, queen_ready_turn(&search->key, search->now));
+		take_turn(search);
+		visit_listed(search);
 		if (!search->goes_on(search->context))
 			return;
 		if (looked == PG_INT64_MAX && !again)
@@ -213,12 +225,12 @@ visit_own(QueenSearch *search)
 static void
 search_shared(QueenSearch *search)
 {
-	uint64		before = queen_ready_turn(&search->key, search->now);
 	QueenReadySlice slice;
 
+	take_turn(search);
 	if (queen_ready_tables_first(&search->key))
 		visit_tables(search);
-	visit_listed(search, before);
+	visit_listed(search);
 	if (!next_slice(search, &slice))
 		return;
 	if (!slice.incomplete)
@@ -250,6 +262,8 @@ queen_search(QueenSearch *search)
 	{
 		search_shared(search);
 		visit_own(search);
+		search->overtaken = search->goes_on(search->context) &&
+			queen_ready_since(&search->key, search->turn + search->put_back);
 	}
 	PG_CATCH();
 	{

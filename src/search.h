@@ -33,8 +33,13 @@ typedef struct QueenSearch
 	bool		(*goes_on) (void *context);
 	void	   *context;
 
+	/* Whether others made something ready while it looked, which it left alone. */
+	bool		overtaken;
+
 	/* From here on the search's own. */
 	QueenReadyKey key;
+	uint64		turn;			/* what is in the list before it is visited */
+	uint64		put_back;		/* what was visited since, and is in the list again */
 	int64		visiting;		/* taken out of the list; 0: none is */
 	bool		scanning;		/* what counts as looked at already */
 } QueenSearch;
