@@ -1196,7 +1196,7 @@ COMMENT ON FUNCTION queen.nack(uuid, bigint, text, interval, boolean) IS
 	'charges one message with a failure and gives the rest of the lease back; answers retry, dead_letter, dropped or gone';
 COMMENT ON FUNCTION queen.reject(uuid, bigint, text, text, boolean) IS
 	'makes one message a dead letter and gives the rest of the lease back; answers dead_letter, dropped or gone';
-COMMENT ON FUNCTION queen.release(uuid) IS 'gives a lease back without charge; answers how many messages it held';
+COMMENT ON FUNCTION queen.release(uuid) IS 'gives a lease back without charge; answers how many of its messages were not completed';
 COMMENT ON FUNCTION queen.renew(uuid, interval) IS 'makes a lease last at least that long from now; answers until when it runs';
 COMMENT ON FUNCTION queen.seek(text, text, timestamptz, boolean, boolean, text, bigint, bigint, boolean) IS
 	'moves a consumer group in all partitions of a queue, or in one; answers a row for each partition';
