@@ -153,6 +153,10 @@ SELECT item, message_offset, status, scheduled_id - min(scheduled_id) OVER () AS
 	{"payload": 1, "partition": "mixed", "transactionId": "m", "delay": 60}, {"payload": 2, "partition": "mixed", "delay": 60}, {"payload": 3, "partition": "mixed", "transactionId": "m"},
 	{"payload": 4, "partition": "mixed", "transactionId": "n"}, {"payload": 5, "partition": "mixed", "transactionId": "n", "delay": 60}, {"payload": 6, "partition": "mixed", "transactionId": "o", "delay": 60}]');
 SELECT string_agg(payload::text, ' ' ORDER BY deliver_at, scheduled_id) FROM queen.scheduled_messages WHERE partition = 'mixed';
+-- Beside a partition with ids, one without.
+SELECT item, partition, message_offset, status, scheduled_id IS NOT NULL AS scheduled FROM queen.push_items('later', '[
+	{"payload": 1, "partition": "with ids", "transactionId": "x", "delay": 60}, {"payload": 2, "partition": "without", "delay": 60}, {"payload": 3, "partition": "without"},
+	{"payload": 4, "partition": "without", "delay": 60}, {"payload": 5, "partition": "without"}]');
 --
 -- Many ids: runs, their merging, filters, slots; every id is found at its place, and no other
 --

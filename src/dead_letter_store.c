@@ -19,13 +19,18 @@
 #include "probe.h"
 #include "statement.h"
 
-/* The first entries of the history from an id on, as far as they are older than a time. */
+/*
+ * The first entries of the history from an id on, as far as they are older than
+ * a time, and nobody is dropping their queue.
+ */
 static QueenStatement forget = {
-	"WITH old AS (SELECT l.log_id, l.done_at FROM queen.dead_letter_log l"
-	" WHERE l.log_id OPERATOR(pg_catalog.>=) $1 ORDER BY l.log_id LIMIT $3)"
+	"WITH first AS MATERIALIZED (SELECT l.log_id, l.done_at FROM queen.dead_letter_log l"
+	" WHERE l.log_id OPERATOR(pg_catalog.>=) $1 ORDER BY l.log_id LIMIT $3),"
+	" old AS MATERIALIZED (SELECT l.log_id FROM first f JOIN queen.dead_letter_log l"
+	" ON l.log_id OPERATOR(pg_catalog.=) f.log_id"
+	" WHERE f.done_at OPERATOR(pg_catalog.<) $2 FOR UPDATE OF l SKIP LOCKED)"
 	" DELETE FROM queen.dead_letter_log g USING old"
-	" WHERE g.log_id OPERATOR(pg_catalog.=) old.log_id"
-	" AND old.done_at OPERATOR(pg_catalog.<) $2 RETURNING g.log_id",
+	" WHERE g.log_id OPERATOR(pg_catalog.=) old.log_id RETURNING g.log_id",
 	SPI_OK_DELETE_RETURNING, 3, {INT8OID, TIMESTAMPTZOID, INT4OID}
 };
 

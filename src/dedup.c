@@ -176,8 +176,7 @@ find(QueenLane *lane)
 	QueenDedup *dedup = lane->dedup;
 	QueenHits	hits = {0};
 
-	lane->placed = palloc_extended(sizeof(QueenPlaced) * lane->count,
-								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	queen_lane_place_each(lane);
 	dedup->same_as = palloc_extended(sizeof(uint32) * lane->count, MCXT_ALLOC_HUGE);
 	for (uint32 i = 0; i < lane->count; i++)
 		dedup->same_as[i] = i;

@@ -357,7 +357,10 @@ queen_fusion_keep_seat(QueenSeat *seat)
 	called = called && seat->database == MyDatabaseId &&
 		pg_atomic_read_u32(&seat->state) == QUEEN_SEAT_EMPTY;
 	if (called)
+	{
+		seat->latch = MyLatch;
 		pg_atomic_exchange_u32(&seat->state, QUEEN_SEAT_TAKEN);
+	}
 	LWLockRelease(&fusion->lock);
 
 	return called;

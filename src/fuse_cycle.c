@@ -175,6 +175,24 @@ answer(QueenFusedPush *request)
 	queen_fusion_answer(request->number);
 }
 
+/*
+ * Takes what waits in a slot, if it is for this database: a backend of another one
+ * may have come to the slot since its call was seen.
+ */
+static bool
+take_slot(QueenSlot *slot)
+{
+	uint32		waiting = QUEEN_SLOT_WAITING;
+
+	if (slot->database != MyDatabaseId ||
+		!pg_atomic_compare_exchange_u32(&slot->state, &waiting, QUEEN_SLOT_TAKEN))
+		return false;
+	if (slot->database == MyDatabaseId)
+		return true;
+	pg_atomic_exchange_u32(&slot->state, QUEEN_SLOT_WAITING);
+	return false;
+}
+
 /* Takes the requests that wait, in the order of their calls. */
 static void
 take_requests(QueenFusionCycle *cycle)
@@ -187,12 +205,10 @@ take_requests(QueenFusionCycle *cycle)
 	{
 		int			number = cycle->slots[i];
 		QueenSlot  *slot = queen_fusion_slot(number);
-		uint32		waiting = QUEEN_SLOT_WAITING;
 
 		if (bytes > CYCLE_BYTES)
 			cycle->slots[left++] = number;
-		else if (slot->database == MyDatabaseId &&
-				 pg_atomic_compare_exchange_u32(&slot->state, &waiting, QUEEN_SLOT_TAKEN))
+		else if (take_slot(slot))
 		{
 			QueenFusedPush *request = &taken[ntaken];
 

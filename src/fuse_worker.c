@@ -44,6 +44,9 @@
 
 static uint32 wait_event = 0;
 
+/* Whether the seat is this worker's; another one may have it once it was emptied. */
+static bool seated = false;
+
 PGDLLEXPORT void queen_fusion_worker_main(Datum number);
 
 /* What was taken and not committed is given back before the process is gone. */
@@ -52,7 +55,8 @@ leave(int code, Datum number)
 {
 	AbortOutOfAnyTransaction();
 	queen_fusion_give_back();
-	queen_fusion_empty_seat(queen_fusion_seat(DatumGetInt32(number)));
+	if (seated)
+		queen_fusion_empty_seat(queen_fusion_seat(DatumGetInt32(number)));
 	queen_fusion_wake_all();
 }
 
@@ -170,7 +174,8 @@ queen_fusion_worker_main(Datum number)
 	QueenFusionCycle cycle = {0};
 
 	start(DatumGetInt32(number));
-	if (!queen_fusion_take_seat(seat))
+	seated = queen_fusion_take_seat(seat);
+	if (!seated)
 		proc_exit(0);
 	before_shmem_exit(leave, number);
 	cycle.slots = MemoryContextAlloc(TopMemoryContext, sizeof(int) * MaxBackends);
@@ -179,7 +184,9 @@ queen_fusion_worker_main(Datum number)
 	{
 		while (work(seat, &cycle))
 			;
+		seated = false;
 		queen_fusion_empty_seat(seat);
-	} while (!cycle.gone && queen_fusion_keep_seat(seat));
+		seated = !cycle.gone && queen_fusion_keep_seat(seat);
+	} while (seated);
 	proc_exit(0);
 }

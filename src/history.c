@@ -6,8 +6,8 @@
  *	  removed, older than queen.history_age.
  *
  * All are in the order of their ids, which is near enough that of time. Rows
- * of a queue are not locked: nobody but seek_undo changes one, and what that is
- * about to change is passed over.
+ * of a queue are not locked: nobody but seek_undo changes one. What that, or a
+ * drop of the queue, is about to change is passed over.
  *
  *-------------------------------------------------------------------------
  */

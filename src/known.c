@@ -39,6 +39,9 @@
 /* The part of all that is remembered for which a further filter has room. */
 #define FURTHER_PART	4
 
+/* So many runs more than twice those of a partition may be remembered. */
+#define GONE_RUNS	64
+
 static HTAB *table = NULL;
 static MemoryContext memory_of_table = NULL;
 static uint64 calls = 0;
@@ -211,7 +214,21 @@ has_all_runs(const QueenKnown *known, const QueenMemory *memory)
 	return true;
 }
 
-/* Takes in the runs that are missing; false where there is no room for them. */
+/*
+ * Whether most runs that were taken in are gone, merged into others or past: a
+ * session that adds its own would remember them for ever.
+ */
+static bool
+has_many_gone(const QueenKnown *known, const QueenMemory *memory)
+{
+	return known->nnonces > 2 * memory->nruns + GONE_RUNS;
+}
+
+/*
+ * Takes in the runs that are missing, and remembers no others; false where there
+ * is no room for them. What is gone may come back by a rollback, and is read
+ * again then.
+ */
 static bool
 take_in_missing(QueenKnown *known, const QueenMemory *memory, uint64 total, QueenReadRun read)
 {
@@ -287,7 +304,8 @@ queen_known_find(const QueenMemory *memory, TimestampTz horizon, uint32 sought, 
 			return NULL;
 		known->visits = 0;
 	}
-	if (has_all_runs(known, memory) || take_in_missing(known, memory, total, read))
+	if ((!has_many_gone(known, memory) && has_all_runs(known, memory)) ||
+		take_in_missing(known, memory, total, read))
 		return known;
 	drop_all(known);
 	if (take_in_missing(known, memory, total, read))

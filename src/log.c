@@ -176,6 +176,14 @@ schedule_delayed(const QueenQueue *queue, QueenLane *lane)
 	}
 }
 
+/* Gives each message of a lane a place of its own, all to be numbered. */
+void
+queen_lane_place_each(QueenLane *lane)
+{
+	lane->placed = palloc_extended(sizeof(QueenPlaced) * lane->count,
+								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+}
+
 /* Gathers the messages that are written, and numbers them. */
 static void
 number_messages(QueenLane *lane)
@@ -349,6 +357,8 @@ static void
 append_lane(const QueenQueue *queue, QueenLane *lane, const QueenGroup *groups, int ngroups)
 {
 	queen_dedup_find(queue, lane);
+	if (lane->deliver_at && lane->placed == NULL)
+		queen_lane_place_each(lane);
 	number_messages(lane);
 	if (lane->nwritten > 0 && queue->max_backlog > 0 && lane->pushed_at == NULL)
 		check_backlog(queue, lane, groups, ngroups);

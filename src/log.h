@@ -73,6 +73,9 @@ queen_lane_placed(const QueenLane *lane, uint32 n)
 	return lane->placed ? lane->placed[n] : queued;
 }
 
+/* For who finds out what becomes of single messages: none is a duplicate yet. */
+extern void queen_lane_place_each(QueenLane *lane);
+
 /*
  * The same for the fusion worker, which waits for no lock: a lane is opened, or
  * it is told which lock somebody else has; then all that are open are appended

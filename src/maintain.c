@@ -75,6 +75,7 @@ StaticAssertDecl(lengthof(queen_steps) <= QUEEN_MAX_STEPS, "a step has no place 
 typedef struct StepRun
 {
 	const QueenTask *step;
+	bool		held;			/* back, for all of this pass */
 	bool		active;			/* has more to do */
 	bool		wraps;			/* began in the middle of the queues, and goes
 								 * on at the first */
@@ -272,7 +273,8 @@ read_states(StepRun *runs)
 	for (int i = 0; i < queen_nsteps; i++)
 	{
 		queen_step_read(runs[i].step->name, &runs[i].state);
-		runs[i].active = runs[i].state.not_before <= GetCurrentTimestamp();
+		runs[i].held = runs[i].state.not_before > GetCurrentTimestamp();
+		runs[i].active = !runs[i].held;
 	}
 	queen_end();
 	end_transaction();
@@ -313,7 +315,7 @@ write_states(StepRun *runs)
 	{
 		bool		was_failing = runs[i].state.failures > 0;
 
-		if (runs[i].state.not_before > now)
+		if (runs[i].held)
 			continue;
 		settle(&runs[i], now);
 		if (is_worth_noting(&runs[i], was_failing, now))

@@ -143,7 +143,11 @@ queen_redrive_finish_chunk(QueenRedriveStep *step)
 	MemoryContextReset(step->memory);
 }
 
-/* Takes up a letter, which is in the chunk's memory. */
+/*
+ * Takes up a letter, which is in the chunk's memory. Few letters are one append,
+ * however long their headers have become, as each append locks its partitions
+ * in their order and holds them.
+ */
 void
 queen_redrive_take_up(QueenRedriveStep *step, QueenVerdict *verdict)
 {
@@ -155,6 +159,7 @@ queen_redrive_take_up(QueenRedriveStep *step, QueenVerdict *verdict)
 	step->chunk_bytes += verdict->letter.body.text.len + verdict->item.message.headers_len;
 	step->verdicts[step->nverdicts++] = *verdict;
 	MemoryContextSwitchTo(caller);
-	if (step->nverdicts == QUEEN_CHUNK_LETTERS || step->chunk_bytes >= QUEEN_CHUNK_BYTES)
+	if (step->nverdicts == QUEEN_CHUNK_LETTERS ||
+		(step->chunk_bytes >= QUEEN_CHUNK_BYTES && queen_redrive_is_many(step)))
 		queen_redrive_finish_chunk(step);
 }

@@ -60,12 +60,18 @@ static QueenStatement log_insert = {
 	SPI_OK_INSERT, 8, {INT4OID, TIMESTAMPTZOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID}
 };
 
-/* The first rows from an id on, as far as they are older than a time; they are few. */
+/*
+ * The first rows from an id on, as far as they are older than a time, and nobody
+ * is dropping their queue; they are few.
+ */
 static QueenStatement log_prune = {
-	"WITH old AS (SELECT l.retention_id, l.removed_at FROM queen.retention_log l"
-	" WHERE l.retention_id OPERATOR(pg_catalog.>=) $1 ORDER BY l.retention_id LIMIT $3)"
-	" DELETE FROM queen.retention_log g USING old WHERE g.retention_id OPERATOR(pg_catalog.=) old.retention_id"
-	" AND old.removed_at OPERATOR(pg_catalog.<) $2 RETURNING g.retention_id",
+	"WITH first AS MATERIALIZED (SELECT l.retention_id, l.removed_at FROM queen.retention_log l"
+	" WHERE l.retention_id OPERATOR(pg_catalog.>=) $1 ORDER BY l.retention_id LIMIT $3),"
+	" old AS MATERIALIZED (SELECT l.retention_id FROM first f JOIN queen.retention_log l"
+	" ON l.retention_id OPERATOR(pg_catalog.=) f.retention_id"
+	" WHERE f.removed_at OPERATOR(pg_catalog.<) $2 FOR UPDATE OF l SKIP LOCKED)"
+	" DELETE FROM queen.retention_log g USING old"
+	" WHERE g.retention_id OPERATOR(pg_catalog.=) old.retention_id RETURNING g.retention_id",
 	SPI_OK_DELETE_RETURNING, 3, {INT8OID, TIMESTAMPTZOID, INT4OID}
 };
 

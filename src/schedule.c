@@ -224,8 +224,9 @@ move_lane(Step *step, const DueLane *due)
 
 /*
  * Moves due messages of a queue into its log, at most limit, and answers how
- * many. 0 means that nothing is due but in partitions that others hold. The
- * caller holds the queue's lock.
+ * many. 0 means that nothing is due but in partitions that others hold, which are
+ * all where somebody holds the whole queue, or this transaction may lock no
+ * more. The caller holds the queue's lock.
  */
 int64
 queen_schedule_deliver(const QueenQueue *queue, int limit)
@@ -233,9 +234,12 @@ queen_schedule_deliver(const QueenQueue *queue, int limit)
 	Step		step = {.queue = queue, .now = GetCurrentTimestamp()};
 	TimestampTz first;
 	int64		moved = 0;
+	bool		each;
 
 	step.from = look_from(queue->queue_id, step.now);
 	if (!queen_scheduled_first(queue->queue_id, step.from, &first) || first > step.now)
+		return 0;
+	if (!queen_try_lock_queue_append(queue->queue_id, &each))
 		return 0;
 	step.due = palloc(sizeof(QueenScheduled) * limit);
 	step.lanes = palloc(sizeof(DueLane) * Min(queen_max_partition_locks, limit));
@@ -246,7 +250,7 @@ queen_schedule_deliver(const QueenQueue *queue, int limit)
 		step.ndue = queen_scheduled_due(queue->queue_id, step.from, step.now, step.passed_over,
 										step.npassed_over, step.due, limit);
 		sort_into_lanes(&step);
-	} while (step.ndue > 0 && step.nlanes == 0);
+	} while (step.ndue > 0 && step.nlanes == 0 && !queen_lock_budget_spent());
 	for (int i = 0; i < step.nlanes; i++)
 		moved += move_lane(&step, &step.lanes[i]);
 	if (moved > 0 && moved == step.ndue && step.npassed_over == 0)

@@ -392,6 +392,7 @@ open_record(int64 seek_id, QueenGroup **group)
 		queen_lock_queue(record.queue_id, ShareLock);
 		queen_lock_group(record.group_id, ExclusiveLock, true);
 		*group = queen_group_by_id(record.group_id);
+		queen_seek_lock(seek_id);
 	}
 	if (*group == NULL || !queen_seek_by_id(seek_id, &record))
 		ereport(ERROR,

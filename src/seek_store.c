@@ -52,6 +52,11 @@ static QueenStatement delete_partition = {
 	SPI_OK_DELETE, 2, {INT4OID, INT8OID}
 };
 
+static QueenStatement lock = {
+	"SELECT l.seek_id FROM queen.seek_log l WHERE l.seek_id OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+	SPI_OK_SELECT, 1, {INT8OID}
+};
+
 /* The first seek from an id on that nobody is just about to undo. */
 static QueenStatement oldest_seek = {
 	"SELECT l.seek_id, l.moved_at FROM queen.seek_log l WHERE l.seek_id OPERATOR(pg_catalog.>=) $1"
@@ -112,6 +117,17 @@ queen_seek_by_id(int64 seek_id, QueenSeekRecord *record)
 	record->undone = !row.nulls[7];
 
 	return true;
+}
+
+/* Keeps a seek, and the moves that belong to it, from being forgotten meanwhile. */
+void
+queen_seek_lock(int64 seek_id)
+{
+	QueenParameters parameters = {.count = 0};
+
+	queen_bind(&parameters, Int64GetDatum(seek_id));
+	queen_execute(&lock, &parameters, 0);
+	queen_forget_result();
 }
 
 /* Whether a later seek moved the group in the partition, and is not undone. */
@@ -214,7 +230,8 @@ find_old_seek(int64 from, TimestampTz before, int64 *seek_id)
 
 /*
  * Forgets the first seek from oldest on, which moves on, if it is older than a
- * time; in pieces, where it moved many cursors. False where there is none.
+ * time; in pieces, where it moved many cursors, and what is forgotten in part
+ * counts as undone. False where there is none.
  */
 bool
 queen_seek_prune(int64 *oldest, TimestampTz before, int limit, int64 *removed)
@@ -231,7 +248,9 @@ queen_seek_prune(int64 *oldest, TimestampTz before, int limit, int64 *removed)
 	count = (int64) queen_execute(&prune_moves, &moves, 0);
 	*removed += count;
 	*oldest = seek_id;
-	if (count < limit)
+	if (count == limit)
+		queen_seek_set_undone(seek_id);
+	else
 	{
 		queen_bind(&log, Int64GetDatum(seek_id));
 		*removed += (int64) queen_execute(&prune_log, &log, 0);

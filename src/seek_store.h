@@ -32,6 +32,7 @@ typedef struct QueenSeekMove
 
 extern int64 queen_seek_insert(const QueenGroup *group, const char *target, Oid moved_by);
 extern bool queen_seek_by_id(int64 seek_id, QueenSeekRecord *record);
+extern void queen_seek_lock(int64 seek_id);
 extern void queen_seek_set_undone(int64 seek_id);
 extern void queen_seek_move_insert(int64 seek_id, const QueenSeekMove *move);
 extern bool queen_seek_is_followed(const QueenGroup *group, int64 seek_id, int64 partition_id);
