@@ -162,27 +162,37 @@ drive() {
 # after those; $transactions is of all.
 drive_warm() {
 	local reader
+	rm -f "$work/meter"
 	: >"$work/pgbench.err"
-	meter_after $warm &
+	meter_when_warm &
 	reader=$!
 	drive "$1" "$2" -T $((warm + seconds)) -P 1
-	wait $reader
+	[[ -f $work/meter ]] || sleep 0.1
+	kill $reader 2>/dev/null || true
+	wait $reader 2>/dev/null || true
+	[[ -f $work/meter ]] || die "$name: $side was not warm in $((warm + seconds)) s"
 	meter=$(<"$work/meter")
 	# "progress: 1.0 s, 4711.0 tps, ...", each second; the last part of one is not told.
 	read -r transactions_measured seconds_taken < <(sed -nE 's/^progress: ([0-9.]+) s, ([0-9.]+) tps.*/\1 \2/p' "$work/pgbench.err" |
-		awk -v lines=$warm -v all="$transactions" '
+		awk -v warm=$(warm_from) -v all="$transactions" '
 			{n = $2 * ($1 - at); at = $1}
-			NR <= lines {before += n; next}
+			!is_warm {before += n; is_warm = at >= warm; next}
 			{told += n; seconds += n / $2}
-			END {printf "%d %f\n", all - before, seconds * (all - before) / told}')
+			END {if (told) printf "%d %f\n", all - before, seconds * (all - before) / told}') ||
+		die "$name: $side told of no progress once it was warm"
 }
 
-# Reads the meter into a file when pgbench has told its progress so many times.
-meter_after() {
-	until [[ ! -d $work ]] || (($(grep -c ^progress "$work/pgbench.err") >= $1)); do
+# From which time on, as pgbench tells it, sessions count as warm: it may be a little early.
+warm_from() { say "$((warm - 1)).9"; }
+
+# Reads the meter into a file when they are. Busy clients may keep pgbench from
+# telling each second.
+meter_when_warm() {
+	until awk -v warm=$(warm_from) '$1 == "progress:" && $2 >= warm {is_warm = 1} END {exit !is_warm}' "$work/pgbench.err"; do
 		sleep 0.02
 	done
-	read_meter >"$work/meter"
+	read_meter >"$work/meter.new"
+	mv "$work/meter.new" "$work/meter"
 }
 
 # How long: --seconds, or what the question fixes.
