@@ -244,11 +244,17 @@ ROLLBACK;
 SELECT queen.create_queue('big');
 SELECT string_agg(md5(n::text), '') AS text FROM generate_series(1, 1000) AS n \gset
 SELECT status FROM queen.push('big', to_json(:'text'::text), delay => '1 ms');
-CALL queen.wait('big', 'g', '1 min');
+CALL queen.wait('big', 'g', '20 s');
 SELECT octet_length(payload #>> '{}') FROM queen.pop('big', 'g', auto_ack => true);
 SELECT status FROM queen.push('big', to_json(:'text'::text), delay => '1 ms');
-CALL queen.wait('big', 'g', '1 min');
+CALL queen.wait('big', 'g', '20 s');
 SELECT octet_length(payload #>> '{}') FROM queen.pop('big', 'g', auto_ack => true);
+-- So does a pop that waits. Both know when that is, though the worker is stopped.
+SELECT status FROM queen.push('big', '1', delay => '50 ms');
+SELECT payload FROM queen.pop('big', 'g', wait => '20 s', auto_ack => true);
+SELECT status FROM queen.push('big', '2', delay => '50 ms');
+CALL queen.wait('big', 'g', '20 s');
+SELECT payload FROM queen.pop('big', 'g', auto_ack => true);
 -- A message is there, whoever writes to the table.
 \set VERBOSITY terse
 UPDATE queen.scheduled SET payload = NULL;

@@ -252,9 +252,9 @@ claim_all(QueenPop *pop, text *partition_name)
 	}
 }
 
-/* When time alone may bring something, as far as a look at all partitions knows. */
+/* When time alone may bring something that is in the log, as far as a look at all partitions knows. */
 static TimestampTz
-find_soonest(const QueenPop *pop, bool all)
+find_soonest_kept(const QueenPop *pop, bool all)
 {
 	QueenCandidateSearch search = {
 		.queue_id = pop->queue->queue_id,
@@ -265,6 +265,15 @@ find_soonest(const QueenPop *pop, bool all)
 	if (!all || pop->hinted || !queen_preloaded() || pop->soonest != DT_NOEND)
 		return pop->soonest;
 	return queen_partition_soonest(&search);
+}
+
+/* The same, and what comes into the log only then. */
+static TimestampTz
+find_soonest(const QueenPop *pop, bool all)
+{
+	TimestampTz kept = find_soonest_kept(pop, all);
+
+	return queen_preloaded() ? Min(kept, queen_schedule_soonest(pop->queue)) : kept;
 }
 
 /* Claims; where nothing is there, again when something may be, until the time is over. */

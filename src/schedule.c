@@ -28,6 +28,7 @@
 #include "schedule.h"
 #include "schedule_store.h"
 #include "settings.h"
+#include "waiting.h"
 
 /* Payload that one step moves, about; the first message always goes. */
 #define DELIVER_BYTES (8 * 1024 * 1024)
@@ -257,6 +258,21 @@ queen_schedule_deliver(const QueenQueue *queue, int limit)
 		set_mark(queue->queue_id, step.from, step.now);
 
 	return moved;
+}
+
+/*
+ * When the next message of a queue is due, for who waits for it: the worker may
+ * be stopped or busy. What is due and was not moved, somebody holds.
+ */
+TimestampTz
+queen_schedule_soonest(const QueenQueue *queue)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz first;
+
+	if (!queen_scheduled_first(queue->queue_id, DT_NOBEGIN, &first))
+		return DT_NOEND;
+	return first > now ? first : now + QUEEN_PASSED_OVER_US;
 }
 
 /* One step of the worker in a queue. */

@@ -18,6 +18,9 @@
 /* Moves what is due in a queue whose lock is held; never waits. */
 extern int64 queen_schedule_deliver(const QueenQueue *queue, int limit);
 
+/* When a look that has just moved what it could should look again; infinity: never. */
+extern TimestampTz queen_schedule_soonest(const QueenQueue *queue);
+
 /*
  * One step of the worker in a queue; answers how many it moved. next_at is when
  * the first message that is left is due.

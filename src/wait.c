@@ -220,6 +220,8 @@ look(Call *call)
 	call->hinted = !queue->paused && follow_hints(call);
 	if (!queue->paused && !call->hinted)
 		call->found = look_everywhere(call);
+	if (!queue->paused && !call->found)
+		call->soonest = Min(call->soonest, queen_schedule_soonest(queue));
 }
 
 /* One look, a transaction of its own, with a snapshot for the bodies that it moves. */
